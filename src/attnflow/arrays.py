@@ -1,0 +1,60 @@
+"""Arrays from any framework, importing none of them.
+
+A torch tensor (any device, with gradient, half precision) and a JAX array become numpy arrays by the methods that
+they bring along, so that attnflow needs neither library to read their attention.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnflow.errors import InvalidAttention
+
+# bfloat16 keeps 8 bits of a number, so a row of weights may miss 1 by up to 2**-8; float16 misses by far less.
+# An array may have been widened since, so its type no longer tells, and one tolerance serves all.
+ROW_SUM_TOLERANCE = 5e-3
+
+_STORED = (np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64))
+
+
+def as_floats(value: Any, what: str) -> NDArray[Any]:
+    """`value` as a float16, float32 or float64 numpy array; `what` names it in errors."""
+    if hasattr(value, "detach"):  # a torch tensor
+        value = value.detach().cpu()
+        if "bfloat16" in str(value.dtype):  # which numpy does not have
+            value = value.float()
+        value = value.numpy()
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise InvalidAttention(
+            f"{what} must be one rectangular array of numbers, got {_describe(value)}: {error}"
+        ) from None
+    if array.dtype in _STORED:
+        return array
+    if "bfloat16" in array.dtype.name:  # JAX's, which numpy holds as a foreign type
+        return array.astype(np.float32)
+    if array.dtype.kind in "iub":
+        return array.astype(np.float64)
+    raise InvalidAttention(f"{what} must be real numbers, got {_describe(value)} of type {array.dtype}.")
+
+
+def frozen(array: NDArray[Any]) -> NDArray[Any]:
+    """A read-only array of these values. One that is read-only already is not copied."""
+    if array.flags.writeable:
+        array = array.copy()
+        array.flags.writeable = False
+    return array
+
+
+def row_sums(matrices: NDArray[Any]) -> NDArray[np.float64]:
+    """Sums over the last axis, added up in float64 whatever the storage."""
+    sums: NDArray[np.float64] = matrices.sum(axis=-1, dtype=np.float64)
+    return sums
+
+
+def _describe(value: Any) -> str:
+    return f"a {type(value).__name__}" + (f" of length {len(value)}" if isinstance(value, list | tuple) else "")

@@ -1,0 +1,207 @@
+"""AttentionGraph: one matrix a level, the heads already mixed; what every method reads."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnflow import artifacts
+from attnflow.arrays import ROW_SUM_TOLERANCE, as_floats, frozen, row_sums
+from attnflow.errors import InvalidArgument, InvalidAttention, suggest
+from attnflow.tokens import UNSET, Tokens, checked_index
+
+
+@dataclass(frozen=True, eq=False)
+class AttentionGraph:
+    """Mixed attention [level, query, key]: how much each position takes from each position of the level below.
+
+    Level 0 is the first block; the input tokens lie below it. Entries are not negative. Rows usually sum to 1; a rule
+    whose rows are not proportions is welcome too, and `proportions` says which levels are. `names` and `kinds` describe
+    the levels ("decoder 3 cross", "decoder cross"). `passive` [level, position] marks rows that only pass their position
+    on (the other block of an encoder-decoder graph): identity rows to rollout, of unlimited capacity to flow.
+    `options` say how the graph was made.
+    """
+
+    levels: NDArray[Any]
+    tokens: Tokens = UNSET
+    names: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+    passive: NDArray[np.bool_] = UNSET
+    options: Mapping[str, Any] = field(default_factory=dict)
+    proportions: tuple[bool, ...] = field(init=False)
+
+    if TYPE_CHECKING:  # what may be passed is wider than what is kept
+
+        def __init__(
+            self,
+            levels: Any,
+            tokens: Tokens | Sequence[str] | None = None,
+            names: Sequence[str] = (),
+            kinds: Sequence[str] = (),
+            passive: NDArray[np.bool_] | None = None,
+            options: Mapping[str, Any] | None = None,
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        levels = _checked_levels(self.levels)
+        count = len(levels)
+        keep = object.__setattr__  # the way to fill a frozen dataclass
+        keep(self, "levels", frozen(levels))
+        keep(self, "tokens", Tokens.of(self.tokens, levels.shape[-1]))
+        keep(self, "names", _one_each(self.names, [f"level {i}" for i in range(count)], "names"))
+        keep(self, "kinds", _one_each(self.kinds, ["self"] * count, "kinds"))
+        keep(self, "passive", _checked_passive(self.passive, levels))
+        keep(self, "options", dict(self.options or {}))
+        sums = (row_sums(matrix) for matrix in levels)
+        keep(self, "proportions", tuple(bool((np.abs(s - 1) <= ROW_SUM_TOLERANCE).all()) for s in sums))
+
+    def __len__(self) -> int:
+        return len(self.levels)
+
+    def __repr__(self) -> str:
+        return f"AttentionGraph({len(self)} levels × {len(self.tokens)} tokens, {self.levels.dtype})"
+
+    def read(self, level: int) -> NDArray[np.float64]:
+        """One level in float64. Where its rows are proportions, the rounding of the storage is divided out again."""
+        matrix: NDArray[np.float64] = self.levels[checked_index(level, len(self), "level")].astype(np.float64)
+        if self.proportions[level]:
+            matrix /= matrix.sum(axis=-1, keepdims=True)
+        return matrix
+
+    def level_numbers(self, chosen: int | Iterable[int] | None) -> tuple[int, ...]:
+        """Levels as numbers from 0; negative ones count from the top; None means all of them."""
+        if chosen is None:
+            return tuple(range(len(self)))
+        several = chosen if isinstance(chosen, Iterable) else [chosen]
+        numbers = tuple(checked_index(level, len(self), "level") for level in several)
+        if not numbers:
+            raise InvalidArgument("no level was asked for: give at least one, or None for all.")
+        return numbers
+
+    def __getitem__(self, levels: int | slice) -> AttentionGraph:
+        """A range of levels as a graph of its own: attribution from the top of the range down to its bottom."""
+        if not isinstance(levels, slice):
+            return self._of([checked_index(levels, len(self), "level")])
+        chosen = list(range(len(self)))[levels]
+        if not chosen:
+            raise InvalidArgument(f"levels {levels.start}:{levels.stop} select none of the {len(self)} levels.")
+        if chosen != sorted(chosen):
+            raise InvalidArgument(
+                "levels go from the input up: a slice with a negative step is not a graph of the same model."
+            )
+        return self._of(chosen)
+
+    def only(self, kind: str) -> AttentionGraph:
+        """The levels of a kind: every word of `kind` must be in the level's ("cross", "encoder", "decoder self")."""
+        words = set(kind.split())
+        chosen = [i for i, own in enumerate(self.kinds) if words and words <= set(own.split())]
+        if not chosen:
+            raise InvalidArgument(f"no level is of kind {kind!r}." + suggest(kind, set(self.kinds)))
+        return self._of(chosen)
+
+    def with_level(self, level: int, matrix: Any) -> AttentionGraph:
+        """The same graph with one level replaced."""
+        number = checked_index(level, len(self), "level")
+        new = as_floats(matrix, "the new level")
+        if new.shape != self.levels.shape[1:]:
+            raise InvalidAttention(f"the new level has shape {new.shape}, the others {self.levels.shape[1:]}.")
+        levels = self.levels.astype(np.result_type(self.levels, new))  # a copy
+        levels[number] = new
+        passive = self.passive.copy()
+        passive[number] &= _identity_rows(new)
+        return AttentionGraph(levels, self.tokens, self.names, self.kinds, passive, self.options)
+
+    def _of(self, chosen: list[int]) -> AttentionGraph:
+        names, kinds = [self.names[i] for i in chosen], [self.kinds[i] for i in chosen]
+        contiguous = slice(chosen[0], chosen[-1] + 1, chosen[1] - chosen[0] if len(chosen) > 1 else 1)
+        even = list(range(len(self)))[contiguous] == chosen
+        levels = self.levels[contiguous if even else chosen]  # a view where that is possible
+        return AttentionGraph(levels, self.tokens, names, kinds, self.passive[chosen], self.options)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write an npz file (no pickle) with a JSON header. An existing file is replaced only by a complete one."""
+        meta = {
+            "tokens": self.tokens.to_json(),
+            "names": list(self.names),
+            "kinds": list(self.kinds),
+            "options": artifacts.jsonable(self.options),
+        }
+        artifacts.save(path, "graph", {"levels": self.levels, "passive": self.passive}, meta)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> AttentionGraph:
+        """Open a saved graph."""
+        return artifacts.load(path, "graph", cls._restore)
+
+    @classmethod
+    def _restore(cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> AttentionGraph:
+        tokens = Tokens.from_json(header["tokens"])
+        return cls(arrays["levels"], tokens, header["names"], header["kinds"], arrays["passive"], header["options"])
+
+
+def _checked_levels(value: Any) -> NDArray[Any]:
+    if isinstance(value, list | tuple):
+        matrices = [as_floats(level, f"level {number}") for number, level in enumerate(value)]
+        if len({matrix.shape for matrix in matrices}) > 1:
+            raise InvalidAttention(
+                f"all levels must have the same shape, got {', '.join(str(m.shape) for m in matrices)}."
+            )
+        levels = np.stack(matrices) if matrices else np.zeros((0, 0, 0))
+        levels.flags.writeable = False  # made here, so nobody else holds it: no copy needed
+    else:
+        levels = as_floats(value, "levels")
+    if levels.ndim != 3:
+        hint = " Heads are mixed into levels by attnflow.mix(AttentionStack(weights))." if levels.ndim == 4 else ""
+        raise InvalidAttention(
+            f"a graph needs 3 dimensions (levels, queries, keys), got {levels.ndim}: shape {levels.shape}.{hint}"
+        )
+    if 0 in levels.shape:
+        raise InvalidAttention(f"a graph needs at least one level and one token, got shape {levels.shape}.")
+    if levels.shape[1] != levels.shape[2]:
+        raise InvalidAttention(
+            f"levels must be square, got {levels.shape[1]} queries by {levels.shape[2]} keys. Put both sequences on one axis: "
+            "the rows of the sequence that only gives are identity rows, marked as passive."
+        )
+    for number, matrix in enumerate(levels):
+        if not matrix.min() >= 0 or not np.isfinite(matrix.max()):  # NaN fails both
+            query, key = np.argwhere(~(np.isfinite(matrix) & (matrix >= 0)))[0]
+            raise InvalidAttention(
+                f"levels must be finite and not negative; level {number}, query {query}, key {key} is {matrix[query, key]}. "
+                "Signed rules need a part that is not negative, for example their positive part."
+            )
+    return levels
+
+
+def _checked_passive(passive: Any, levels: NDArray[Any]) -> NDArray[np.bool_]:
+    if passive is None:
+        return frozen(np.zeros(levels.shape[:2], dtype=np.bool_))
+    mask = np.asarray(passive)
+    if mask.shape != levels.shape[:2] or mask.dtype != np.bool_:
+        raise InvalidAttention(
+            f"passive must be booleans of shape {levels.shape[:2]} (levels, positions), got {mask.dtype} {mask.shape}."
+        )
+    for number in np.flatnonzero(mask.any(axis=1)):
+        wrong = mask[number] & ~_identity_rows(levels[number])
+        if wrong.any():
+            raise InvalidAttention(
+                f"row {np.argmax(wrong)} of level {number} is marked as passive but is not an identity row: it takes from others."
+            )
+    return frozen(mask)
+
+
+def _identity_rows(matrix: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which rows take all from their own position."""
+    diagonal: NDArray[np.bool_] = (np.diagonal(matrix) == 1) & (np.count_nonzero(matrix, axis=1) == 1)
+    return diagonal
+
+
+def _one_each(given: Sequence[str], default: list[str], what: str) -> tuple[str, ...]:
+    values = tuple(given) or tuple(default)
+    if isinstance(given, str) or len(values) != len(default) or not all(isinstance(value, str) for value in values):
+        raise InvalidArgument(f"{what} must be {len(default)} strings, one for each level; got {given!r}.")
+    return values

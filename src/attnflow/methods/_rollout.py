@@ -1,0 +1,59 @@
+"""Attention rollout (Abnar & Zuidema 2020, section 3): attention as proportions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnflow.attribution import Attribution
+from attnflow.graph import AttentionGraph
+
+
+def rollout(
+    graph: AttentionGraph,
+    queries: int | str | Iterable[int | str] | None = None,
+    levels: int | Iterable[int] | None = None,
+) -> Attribution:
+    """What flows along all paths, if each position splits what it has by its weights: R_l = A_l · A_{l−1} · … · A_0.
+
+    R_l[i, j] is the sum, over all paths from position i at level l down to input j, of the product of their edges.
+    A few queries cost O(levels · n²), vectors times matrices from the top; only asking for about as many queries as
+    there are tokens pays for the full product, O(levels · n³).
+    """
+    asked, rows = graph.level_numbers(levels), graph.tokens.positions(queries)
+    n = len(graph.tokens)
+    by_rows = len(rows) * sum(level + 1 for level in set(asked))  # rows multiplied by a matrix, from the top
+    by_product = n * max(asked)  # and from the bottom
+    table = _from_the_top(graph, rows, asked) if by_rows < by_product else _from_the_bottom(graph, rows, asked)
+    scores = np.stack([table[level] for level in asked])
+    names = tuple(graph.names[level] for level in asked)
+    return Attribution(scores, graph.tokens, "rollout", asked, rows, tuple(range(n)), names, graph.options)
+
+
+def _from_the_top(
+    graph: AttentionGraph, rows: tuple[int, ...], asked: tuple[int, ...]
+) -> dict[int, NDArray[np.float64]]:
+    """Rows times matrix, level by level downwards; the rows of every asked level go along, so each level is read once."""
+    wanted = sorted(set(asked), reverse=True)
+    moving = np.zeros((0, len(graph.tokens)))
+    for level in range(wanted[0], -1, -1):
+        matrix = graph.read(level)
+        moving = moving @ matrix
+        if level in wanted:
+            moving = np.vstack([moving, matrix[list(rows)]])
+    return dict(zip(wanted, np.split(moving, len(wanted)), strict=True))
+
+
+def _from_the_bottom(
+    graph: AttentionGraph, rows: tuple[int, ...], asked: tuple[int, ...]
+) -> dict[int, NDArray[np.float64]]:
+    """The full product upwards, of which the asked rows are kept."""
+    product = graph.read(0)
+    table = {0: product[list(rows)]}
+    for level in range(1, max(asked) + 1):
+        product = graph.read(level) @ product
+        if level in asked:
+            table[level] = product[list(rows)]
+    return table
