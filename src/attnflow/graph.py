@@ -68,10 +68,10 @@ class AttentionGraph:
 
     def read(self, level: int) -> NDArray[np.float64]:
         """One level in float64. Where its rows are proportions, the rounding of the storage is divided out again."""
-        matrix: NDArray[np.float64] = self.levels[checked_index(level, len(self), "level")].astype(np.float64)
-        if self.proportions[level]:
-            matrix /= matrix.sum(axis=-1, keepdims=True)
-        return matrix
+        matrix = self.levels[checked_index(level, len(self), "level")]
+        divisor = matrix.sum(axis=-1, keepdims=True, dtype=np.float64) if self.proportions[level] else 1
+        wide: NDArray[np.float64] = np.divide(matrix, divisor, dtype=np.float64)
+        return wide
 
     def level_numbers(self, chosen: int | Iterable[int] | None) -> tuple[int, ...]:
         """Levels as numbers from 0; negative ones count from the top; None means all of them."""
@@ -168,7 +168,7 @@ def _checked_levels(value: Any) -> NDArray[Any]:
             "the rows of the sequence that only gives are identity rows, marked as passive."
         )
     for number, matrix in enumerate(levels):
-        if not matrix.min() >= 0 or not np.isfinite(matrix.max()):  # NaN fails both
+        if not matrix.min() >= 0 or not np.isfinite(matrix.max()):  # NaN fails the first
             query, key = np.argwhere(~(np.isfinite(matrix) & (matrix >= 0)))[0]
             raise InvalidAttention(
                 f"levels must be finite and not negative; level {number}, query {query}, key {key} is {matrix[query, key]}. "

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from attnflow.arrays import row_sums
 from attnflow.artifacts import jsonable
 from attnflow.errors import InvalidArgument, InvalidAttention, suggest
 from attnflow.graph import AttentionGraph
@@ -95,11 +96,15 @@ class Recipe:
 
     def level(self, layer: int, weights: Matrix, gradients: Matrix | None = None) -> Matrix:
         """One layer's heads (heads, n, n) as a level."""
+        return self.finish(layer, self.fused(layer, weights, gradients))
+
+    def fused(self, layer: int, weights: Matrix, gradients: Matrix | None = None) -> Matrix:
+        """One layer's heads as one matrix by the edge rule, before `finish`; the matrices need not be square."""
         rule = EDGES[self.edges]
         matrices = rule.per_head(
             _at_least_float32(weights), None if gradients is None else _at_least_float32(gradients)
         )
-        return self.finish(layer, rule.fused(self._fuse(layer, matrices)))
+        return rule.fused(self._fuse(layer, matrices))
 
     def _fuse(self, layer: int, matrices: Matrix) -> Matrix:
         if self.shares is not None:
@@ -116,11 +121,13 @@ class Recipe:
         if self.drop_special:
             kept = ~self.tokens.special
             matrix, alpha = matrix[kept][:, kept], alpha[kept]
-        level = matrix * (1 - alpha).astype(matrix.dtype)[:, None]
+        level: Matrix = matrix * (1 - alpha).astype(matrix.dtype)[:, None]
         np.einsum("ii->i", level)[:] += alpha.astype(matrix.dtype)  # a view of the diagonal
         if self.top_k is not None or self.threshold is not None:
-            level = _sparsify(level, self.top_k, self.threshold)
-        return _proportions(level) if self.renormalise else level
+            level *= _kept(level, self.top_k, self.threshold)
+        if self.renormalise:
+            _to_proportions(level)
+        return level
 
     @property
     def kept_tokens(self) -> Tokens:
@@ -236,8 +243,8 @@ def _average(shares: NDArray[np.float64], matrices: Matrix) -> Matrix:
     if len(used) == 1:
         alone: Matrix = matrices[used[0]]
         return alone
-    # one pass of BLAS over the heads; np.average would first make a weighted copy of them all
-    averaged: Matrix = np.tensordot(shares.astype(matrices.dtype), matrices, axes=1)
+    # one pass over the heads: np.average would copy them all, and BLAS loses time in threads on a busy machine
+    averaged: Matrix = np.einsum("h,hij->ij", shares.astype(matrices.dtype), matrices)
     return averaged
 
 
@@ -264,24 +271,31 @@ def _discard(matrix: Matrix, share: float, protected: NDArray[np.bool_]) -> Matr
     return thinned
 
 
-def _sparsify(level: Matrix, top_k: int | None, threshold: float | None) -> Matrix:
-    """Each row's `top_k` largest entries, ties included, and of those what lies above the threshold."""
-    kept = np.ones(level.shape, dtype=np.bool_)
+def _with_residual(matrix: Matrix, share: NDArray[np.float64], residual: NDArray[np.float64]) -> Matrix:
+    """Each row times its share, and its residual on the diagonal."""
+    level = matrix * share.astype(matrix.dtype)[:, None]
+    np.einsum("ii->i", level)[:] += residual.astype(matrix.dtype)  # a view of the diagonal
+    return level
+
+
+def _kept(level: Matrix, top_k: int | None, threshold: float | None) -> NDArray[np.bool_]:
+    """Which entries stay: each row's `top_k` largest, ties included, and of those what lies above the threshold."""
+    kept: NDArray[np.bool_] = np.ones(level.shape, dtype=np.bool_)
     if top_k is not None and top_k < level.shape[1]:
         kept &= level >= np.partition(level, -top_k, axis=1)[:, -top_k, None]
     if threshold is not None:
         kept &= level > threshold
-    return np.where(kept, level, 0)
+    return kept
 
 
-def _proportions(level: Matrix) -> Matrix:
-    """Rows that sum to 1; an empty row keeps its own token."""
-    sums = level.sum(axis=1, dtype=np.float64)
+def _to_proportions(level: Matrix) -> None:
+    """Divide each row by its sum, in place; an empty row keeps its own token."""
+    sums = row_sums(level)
     empty = sums <= 0
-    scaled = (level / np.where(empty, 1, sums)[:, None]).astype(level.dtype, copy=False)
-    np.einsum("ii->i", scaled)[empty] = 1
-    return scaled
+    level *= (1 / np.where(empty, 1, sums)).astype(level.dtype)[:, None]
+    np.einsum("ii->i", level)[empty] = 1
 
 
 def _at_least_float32(array: Matrix) -> Matrix:
-    return array if array.dtype.itemsize >= 4 else array.astype(np.float32)
+    wide: Matrix = array if array.dtype.itemsize >= 4 else array.astype(np.float32)
+    return wide

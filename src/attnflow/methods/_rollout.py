@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from attnflow.attribution import Attribution
 from attnflow.graph import AttentionGraph
 
+Scores = NDArray[np.float64]
+
 
 def rollout(
     graph: AttentionGraph,
@@ -26,15 +28,15 @@ def rollout(
     n = len(graph.tokens)
     by_rows = len(rows) * sum(level + 1 for level in set(asked))  # rows multiplied by a matrix, from the top
     by_product = n * max(asked)  # and from the bottom
-    table = _from_the_top(graph, rows, asked) if by_rows < by_product else _from_the_bottom(graph, rows, asked)
-    scores = np.stack([table[level] for level in asked])
+    multiply = _from_the_top if by_rows < by_product else _from_the_bottom
+    scores = np.empty((len(asked), len(rows), n))
+    multiply(graph, rows, asked, scores)
+    scores.flags.writeable = False  # made here, so nobody else holds it: no copy needed
     names = tuple(graph.names[level] for level in asked)
     return Attribution(scores, graph.tokens, "rollout", asked, rows, tuple(range(n)), names, graph.options)
 
 
-def _from_the_top(
-    graph: AttentionGraph, rows: tuple[int, ...], asked: tuple[int, ...]
-) -> dict[int, NDArray[np.float64]]:
+def _from_the_top(graph: AttentionGraph, rows: tuple[int, ...], asked: tuple[int, ...], scores: Scores) -> None:
     """Rows times matrix, level by level downwards; the rows of every asked level go along, so each level is read once."""
     wanted = sorted(set(asked), reverse=True)
     moving = np.zeros((0, len(graph.tokens)))
@@ -43,17 +45,17 @@ def _from_the_top(
         moving = moving @ matrix
         if level in wanted:
             moving = np.vstack([moving, matrix[list(rows)]])
-    return dict(zip(wanted, np.split(moving, len(wanted)), strict=True))
+    found = dict(zip(wanted, np.split(moving, len(wanted)), strict=True))
+    for place, level in enumerate(asked):
+        scores[place] = found[level]
 
 
-def _from_the_bottom(
-    graph: AttentionGraph, rows: tuple[int, ...], asked: tuple[int, ...]
-) -> dict[int, NDArray[np.float64]]:
+def _from_the_bottom(graph: AttentionGraph, rows: tuple[int, ...], asked: tuple[int, ...], scores: Scores) -> None:
     """The full product upwards, of which the asked rows are kept."""
+    everything = rows == tuple(range(len(graph.tokens)))
     product = graph.read(0)
-    table = {0: product[list(rows)]}
-    for level in range(1, max(asked) + 1):
-        product = graph.read(level) @ product
-        if level in asked:
-            table[level] = product[list(rows)]
-    return table
+    for level in range(max(asked) + 1):
+        if level:
+            product = graph.read(level) @ product
+        for place in [place for place, own in enumerate(asked) if own == level]:
+            scores[place] = product if everything else product[list(rows)]

