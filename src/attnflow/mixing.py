@@ -271,13 +271,6 @@ def _discard(matrix: Matrix, share: float, protected: NDArray[np.bool_]) -> Matr
     return thinned
 
 
-def _with_residual(matrix: Matrix, share: NDArray[np.float64], residual: NDArray[np.float64]) -> Matrix:
-    """Each row times its share, and its residual on the diagonal."""
-    level = matrix * share.astype(matrix.dtype)[:, None]
-    np.einsum("ii->i", level)[:] += residual.astype(matrix.dtype)  # a view of the diagonal
-    return level
-
-
 def _kept(level: Matrix, top_k: int | None, threshold: float | None) -> NDArray[np.bool_]:
     """Which entries stay: each row's `top_k` largest, ties included, and of those what lies above the threshold."""
     kept: NDArray[np.bool_] = np.ones(level.shape, dtype=np.bool_)
