@@ -24,7 +24,9 @@ def main() -> None:
         table.add_row(name, *(f"{score:.2f}" for score in row))
     console = Console()
     console.print(table)
-    console.print("Raw attention of the last layer does not see “key”, though “cabinets” had copied it one layer below.")
+    console.print(
+        "Raw attention of the last layer does not see “key”, though “cabinets” had copied it one layer below."
+    )
 
 
 if __name__ == "__main__":
