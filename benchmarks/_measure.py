@@ -43,9 +43,9 @@ def peak_memory(work: Callable[[], Any]) -> float:
     return (peak - before) / 1e6
 
 
-def seconds_of(*arguments: str, times: int = 5) -> float:
-    """Seconds of the fastest run of a fresh Python process."""
-    return best_of(times, lambda: subprocess.run([sys.executable, *arguments], check=True, capture_output=True))
+def run_python(*arguments: str) -> None:
+    """Run a fresh Python process to its end."""
+    subprocess.run([sys.executable, *arguments], check=True, capture_output=True)
 
 
 def machine() -> str:

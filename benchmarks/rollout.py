@@ -34,6 +34,7 @@ def rows_against_product() -> None:
         "full / reference",
         "row, MB",
         "full, MB",
+        "reference, MB",
     )
     for n, times in ((128, 50), (512, 9), (2048, 3)):
         levels = np.random.default_rng(n).dirichlet(np.ones(n), size=(LEVELS, n))
@@ -41,7 +42,7 @@ def rows_against_product() -> None:
         one_row = partial(af.rollout, af.AttentionGraph(levels), queries=[0], levels=[-1])
         everything = partial(af.rollout, af.AttentionGraph(levels))
         row, full, loop = race(times, one_row, everything, partial(reference_loop, levels))
-        memory = peak_memory(one_row), peak_memory(everything)
+        memory = [peak_memory(work) for work in (one_row, everything, partial(reference_loop, levels))]
         table.row(n, row * 1e3, full * 1e3, full / row, loop * 1e3, full / loop, *memory)
     table.print("Rollout over 12 levels, float64 storage")
 
@@ -54,6 +55,7 @@ def mixing_against_mean() -> None:
         "np.mean, ms",
         "heads / np.mean",
         "mix / np.mean",
+        "heads, MB",
         "mix, MB",
         "np.mean, MB",
     )
@@ -63,7 +65,12 @@ def mixing_against_mean() -> None:
         mix, mean = partial(af.mix, stack), partial(weights.mean, axis=1)
         seconds = race(15, partial(heads_alone, stack), mix, mean)
         ratios = seconds[0] / seconds[2], seconds[1] / seconds[2]
-        table.row(n, *(s * 1e3 for s in seconds), *ratios, peak_memory(mix), peak_memory(mean))
+        table.row(
+            n,
+            *(s * 1e3 for s in seconds),
+            *ratios,
+            *(peak_memory(work) for work in (partial(heads_alone, stack), mix, mean)),
+        )
     table.print("Mixing 6 layers × 12 heads, float32: the heads alone, and mix with residual, proportions and checks")
 
 

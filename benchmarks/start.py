@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from benchmarks._measure import Table, machine, seconds_of
+from functools import partial
+
+from benchmarks._measure import Table, machine, race, run_python
 
 FIRST_ROLLOUT = """
 import numpy as np, attnflow as af
@@ -11,19 +13,22 @@ af.rollout(af.mix(stack))
 """
 
 
+PROCESSES = {
+    "an empty interpreter": "",
+    "import numpy": "import numpy",
+    "import attnflow": "import attnflow",
+    "first rollout, 6 layers × 32 tokens": FIRST_ROLLOUT,
+}
+
+
 def main() -> None:
     print(machine())
-    nothing = seconds_of("-c", "")
-    numpy = seconds_of("-c", "import numpy", times=10)
+    seconds = race(10, *(partial(run_python, "-c", code) for code in PROCESSES.values()))
+    nothing, numpy = seconds[:2]
     table = Table("process", "seconds", "÷ import numpy", "the same less an empty interpreter")
-    for name, code in (
-        ("import numpy", "import numpy"),
-        ("import attnflow", "import attnflow"),
-        ("first rollout, 6 layers × 32 tokens", FIRST_ROLLOUT),
-    ):
-        seconds = seconds_of("-c", code, times=10)
-        table.row(name, seconds, seconds / numpy, (seconds - nothing) / (numpy - nothing))
-    table.print(f"Fresh processes (an empty interpreter takes {nothing:.3g} s)")
+    for name, taken in zip(PROCESSES, seconds, strict=True):
+        table.row(name, taken, taken / numpy, (taken - nothing) / (numpy - nothing))
+    table.print("Fresh processes")
 
 
 if __name__ == "__main__":

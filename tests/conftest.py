@@ -45,7 +45,16 @@ _skipped: dict[str, str] = {}
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     if report.skipped and not hasattr(report, "wasxfail"):
-        _skipped[report.nodeid] = report.longrepr[-1] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        _note(report)
+
+
+def pytest_collectreport(report: pytest.CollectReport) -> None:
+    if report.skipped:  # a whole file, by importorskip at its top
+        _note(report)
+
+
+def _note(report: pytest.TestReport | pytest.CollectReport) -> None:
+    _skipped[report.nodeid] = report.longrepr[-1] if isinstance(report.longrepr, tuple) else str(report.longrepr)
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:

@@ -54,7 +54,7 @@ def mix_layer(
     threshold: float,
     special: Array,
 ) -> Array:
-    """One layer through every step of `mix`, entry by entry. Ties at the discard quantile must not occur."""
+    """One layer through every step of `mix`, entry by entry."""
     head_count, n, _ = weights.shape
     fused = np.zeros((n, n))
     for i, j in itertools.product(range(n), range(n)):
@@ -69,15 +69,45 @@ def mix_layer(
         fused[i, j] = {"mean": sum(values) / head_count, "max": max(values), "min": min(values)}[heads]
         if edges == "gradient":
             fused[i, j] = max(fused[i, j], 0.0)
-    order = sorted(itertools.product(range(n), range(n)), key=lambda entry: fused[entry])
-    for i, j in order[: int(n * n * discard)]:
-        if not special[j]:
+    smallest_kept = sorted(fused.ravel())[int(n * n * discard)]
+    for i, j in itertools.product(range(n), range(n)):
+        if fused[i, j] < smallest_kept and not special[j]:
             fused[i, j] = 0.0
     level = np.zeros((n, n))
     for i in range(n):
         row = [(1 - residual) * fused[i, j] + (residual if i == j else 0.0) for j in range(n)]
-        smallest_kept = sorted(row, reverse=True)[top_k - 1]
-        row = [value if value >= smallest_kept and value > threshold else 0.0 for value in row]
+        kth = sorted(row, reverse=True)[top_k - 1]
+        row = [value if value >= kth and value > threshold else 0.0 for value in row]
         total = sum(row)
         level[i] = [value / total for value in row] if total > 0 else [float(i == j) for j in range(n)]
     return level
+
+
+def max_flow(levels: Array, query: int, key: int) -> float:
+    """Ford and Fulkerson, 1956: while there is a way with capacity left, send along it what its narrowest edge takes."""
+    top, n, _ = levels.shape
+    residual = {
+        ((at + 1, i), (at, j)): levels[at, i, j] for at, i, j in itertools.product(range(top), range(n), range(n))
+    }
+    residual.update({(b, a): 0.0 for a, b in list(residual)})
+    total = 0.0
+    while True:
+        came_from: dict[Any, Any] = {(top, query): None}
+        waiting = [(top, query)]
+        while waiting and (0, key) not in came_from:
+            here = waiting.pop(0)
+            for (a, b), left in residual.items():
+                if a == here and b not in came_from and left > 1e-12:
+                    came_from[b] = here
+                    waiting.append(b)
+        if (0, key) not in came_from:
+            return total
+        way = [(0, key)]
+        while way[-1] != (top, query):
+            way.append(came_from[way[-1]])
+        steps = [(b, a) for a, b in itertools.pairwise(way)]
+        amount = min(residual[step] for step in steps)
+        for a, b in steps:
+            residual[a, b] -= amount
+            residual[b, a] += amount
+        total += amount

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import json
 import os
 import pickle
@@ -38,7 +39,7 @@ def test_round_trip_of_a_stack(stack: af.AttentionStack, tmp_path: Path) -> None
     padded = af.AttentionStack(np.tile(np.eye(3), (1, 1, 1, 1)), padding=[0, 0, 1])
     padded.save(tmp_path / "s.npz")
     again = af.AttentionStack.load(tmp_path / "s.npz")
-    assert again.padding.tolist() == [False, False, True]
+    assert again.cropped.tolist() == [False, False, True]
     assert again.gradients is None
 
 
@@ -111,6 +112,8 @@ class Bomb:
         return (Path.touch, (self.path,))
 
 
+TOKENS = af.Tokens(list("abcde")).to_json()
+
 BREAKAGES: dict[str, tuple[Callable[[Path], object], str]] = {
     "missing": (lambda p: p.unlink(), "there is no file"),
     "a folder": (a_folder, "is not a file"),
@@ -122,9 +125,19 @@ BREAKAGES: dict[str, tuple[Callable[[Path], object], str]] = {
     "another zip": (lambda p: zipfile.ZipFile(p, "w").writestr("a.txt", "x"), "is not a file of attnflow"),
     "a plain array": (plain_array, "not a file of attnflow"),
     "foreign header": (lambda p: header_with(p, format="other"), "was not written by attnflow"),
-    "newer": (lambda p: header_with(p, version=99), "has format version 99, this attnflow reads up to 1. Upgrade"),
+    "newer": (lambda p: header_with(p, version=99), "has format version 99, this attnflow reads 1 to 1. A newer"),
+    "the next version": (lambda p: header_with(p, version=2), "has format version 2"),
+    "version 0": (lambda p: header_with(p, version=0), "has format version 0"),
+    "version True": (lambda p: header_with(p, version=True), "has format version True"),
+    "header of another shape": (
+        lambda p: np.savez(p, header=np.frombuffer(b"[1]", dtype=np.uint8)),
+        "not a JSON object",
+    ),
+    "levels that are no numbers": (lambda p: header_with(p, levels=[0.5, 1, 2]), "is damaged"),
+    "no method": (lambda p: header_with(p, method=None), "is damaged"),
+    "special out of range": (lambda p: header_with(p, tokens={**TOKENS, "special": [99]}), "is damaged"),
     "no version": (lambda p: header_with(p, version=None), "has format version None"),
-    "another kind": (lambda p: header_with(p, kind="graph"), "holds a graph, expected a attribution"),
+    "another kind": (lambda p: header_with(p, kind="graph"), "is of kind 'graph', expected 'attribution'"),
     "no tokens": (lambda p: header_with(p, tokens=None), "is damaged"),
     "odd tokens": (lambda p: header_with(p, tokens={"labels": 3}), "is damaged"),
     "too few labels": (lambda p: header_with(p, queries=[0]), "is damaged: scores must have the shape"),
@@ -213,3 +226,37 @@ def test_opens_without_torch(saved: Path) -> None:
     assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.startswith(
         "[("
     )
+
+
+def test_a_full_disk_is_told_apart(saved: Path, graph: af.AttentionGraph, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full_disk(*_: Any, **__: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(np, "savez", full_disk)
+    with pytest.raises(SaveError, match="Free some space first") as error:
+        graph.save(saved)
+    assert error.value.errno == errno.ENOSPC
+
+
+def test_a_link_stays_a_link_and_a_mode_stays_a_mode(saved: Path, graph: af.AttentionGraph, tmp_path: Path) -> None:
+    saved.chmod(0o600)
+    link = tmp_path / "link.npz"
+    link.symlink_to(saved)
+    graph.save(link)
+    assert link.is_symlink()
+    assert saved.stat().st_mode & 0o777 == 0o600
+    assert (af.AttentionGraph.load(saved).levels == graph.levels).all()
+
+
+def test_names_at_the_limit(graph: af.AttentionGraph, tmp_path: Path) -> None:
+    path = tmp_path / ("x" * 250 + ".npz")
+    graph.save(path)
+    assert af.AttentionGraph.load(path).names == graph.names
+    with pytest.raises(InvalidArtifact):
+        af.AttentionGraph.load(tmp_path / ("x" * 999))
+
+
+def test_labels_that_are_no_text(tmp_path: Path) -> None:
+    graph = af.AttentionGraph([[[1.0]]], ["\ud800"])
+    graph.save(tmp_path / "g.npz")
+    assert af.AttentionGraph.load(tmp_path / "g.npz").tokens.labels == ("\ud800",)

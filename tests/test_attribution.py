@@ -39,7 +39,7 @@ def test_top_names_the_largest(found: Attribution) -> None:
         (lambda a: a.of(9), "there is no position 9"),
         (lambda a: a.of(0, level=1), "there is no level 1 in this attribution; there are: 0, 2"),
         (lambda a: a.of(0, level=-3), "there is no level -3"),
-        (lambda a: a.top(0, 0), "a k of at least 1"),
+        (lambda a: a.top(0, 0), "top needs a whole number from 1, got 0"),
     ],
 )
 def test_what_was_not_asked_for(found: Attribution, ask: Any, message: str) -> None:
@@ -105,7 +105,7 @@ def test_is_frozen(found: Attribution) -> None:
         ({"scores": "x"}, InvalidAttention, "real numbers"),
         ({"queries": (0, 1, 5)}, InvalidArgument, "there is no query 5"),
         ({"inputs": (0, 1, 2, 3, 9)}, InvalidArgument, "there is no input 9"),
-        ({"level_names": ("a",)}, InvalidArgument, "2 levels but 1 level names"),
+        ({"level_names": ("a",)}, InvalidArgument, "2 levels need as many level names"),
     ],
 )
 def test_bad_input(found: Attribution, change: dict[str, Any], error: type, message: str) -> None:
@@ -118,3 +118,18 @@ def test_saturation_is_kept(found: Attribution) -> None:
     assert found.saturation is None
     shares = Saturation(query=(0.1, 0.5), input=(0.2, 0.3), either=(0.3, 0.7))
     assert dataclasses.replace(found, saturation=shares).saturation == shares
+
+
+def test_chosen_inputs_are_followed_everywhere(found: Attribution) -> None:
+    some = dataclasses.replace(found, scores=found.scores[:, :, [1, 3]], inputs=(1, 3))
+    row = some.of("cab")
+    assert some.top(1, "cab") == [(some.tokens.labels[(1, 3)[int(row.argmax())]], row.max())]
+    assert some.columns()["input_token"][:2] == ["the", "##inets"]
+    assert some.words().inputs == (1, 2)
+    np.testing.assert_allclose(some.words().of("[CLS]"), some.of(0))
+    assert some.words().options["words"] is True
+
+
+def test_ties_come_in_the_order_of_the_text() -> None:
+    equal = af.raw(af.AttentionGraph(np.full((1, 3, 3), 1 / 3), ["a", "b", "c"]))
+    assert [token for token, _ in equal.top(3, "a")] == ["a", "b", "c"]

@@ -106,10 +106,66 @@ def test_bad_input(arguments: dict[str, Any], message: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("levels", "message"), [(slice(3, 3), "select none of the 3 levels"), (slice(None, None, -1), "from the input up")]
+    ("levels", "message"),
+    [
+        (slice(3, 3), "select none of the 3 levels"),
+        (slice(None, None, -1), "a step of at least 1, got -1"),
+        (slice(None, None, 0), "got 0"),
+    ],
 )
 def test_bad_slices(blocks: af.AttentionGraph, levels: slice, message: str) -> None:
     with pytest.raises(InvalidArgument, match=message):
         blocks[levels]
     with pytest.raises(InvalidArgument, match="there is no level 5"):
         blocks[5]
+
+
+def test_iterating_gives_the_levels(blocks: af.AttentionGraph) -> None:
+    assert [level.names for level in blocks] == [("encoder 0",), ("decoder 0",), ("decoder 0 cross",)]
+
+
+def test_proportions_are_known_level_by_level() -> None:
+    graph = af.AttentionGraph([np.eye(2), np.full((2, 2), 0.4)])
+    assert graph.proportions == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "miss", "meant"), [(np.float64, 1e-4, True), (np.float32, 1e-4, True), (np.float16, 1e-4, False)]
+)
+def test_rows_that_miss_1_by_more_than_rounding_are_left_alone(dtype: type, miss: float, meant: bool) -> None:
+    graph = af.AttentionGraph(np.array([[[0.5, 0.5 - miss], [0.5, 0.5]]], dtype=dtype))
+    assert graph.proportions == (not meant,)
+
+
+def test_with_level_keeps_the_wider_storage_and_says_so(blocks: af.AttentionGraph) -> None:
+    narrow = af.AttentionGraph(blocks.levels.astype(np.float32), options={"heads": "mean"}, passive=blocks.passive)
+    exact = np.full((5, 5), 0.2)
+    changed = narrow.with_level(0, exact.tolist())
+    assert (changed.levels[0] == exact).all()
+    assert changed.options == {"heads": "mean", "replaced_levels": ["level 0"]}
+    assert changed.with_level(1, exact).options["replaced_levels"] == ["level 0", "level 1"]
+    assert narrow.with_level(0, narrow.levels[0]).passive[0].tolist() == blocks.passive[0].tolist()
+
+
+def test_a_part_of_the_levels_says_which(blocks: af.AttentionGraph) -> None:
+    assert blocks[1:].options == {"levels": ["decoder 0", "decoder 0 cross"]}
+    assert blocks.only("self").options == {"levels": ["encoder 0", "decoder 0"]}
+    assert (blocks.only("self").levels == blocks.levels[:2]).all()
+    assert (blocks.only("cross").passive == blocks.passive[2:]).all()
+    assert blocks[:].options == {}
+
+
+def test_names_may_be_left_out(blocks: af.AttentionGraph) -> None:
+    assert af.AttentionGraph(blocks.levels, names=None, kinds=None).names == ("level 0", "level 1", "level 2")  # type: ignore[arg-type]
+
+
+def test_a_stack_or_an_array_is_not_a_graph(stack: af.AttentionStack) -> None:
+    for method in (af.raw, af.rollout):
+        for wrong in (stack, stack.weights[0], None):
+            with pytest.raises(InvalidAttention, match="expected an AttentionGraph, got a .*attnflow.mix"):
+                method(wrong)  # type: ignore[arg-type]
+    for wrong in (af.mix(stack), stack.weights):
+        with pytest.raises(InvalidAttention, match="expected an AttentionStack, got a"):
+            af.mix(wrong)  # type: ignore[arg-type]
+        with pytest.raises(InvalidAttention, match="expected an AttentionStack, got a"):
+            af.by_head(wrong)  # type: ignore[arg-type]

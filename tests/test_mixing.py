@@ -227,3 +227,51 @@ def test_half_precision_is_mixed_in_float32(stack: af.AttentionStack) -> None:
         levels = af.mix(half, heads=heads).levels
         assert levels.dtype == np.float32
         np.testing.assert_allclose(levels.sum(-1, dtype=np.float64), 1, atol=1e-6)
+
+
+def test_threshold_is_a_strict_bound() -> None:
+    stack = af.AttentionStack([[[[0.25, 0.75], [0.5, 0.5]]]])
+    assert af.mix(stack, residual=None, threshold=0.25).levels[0].tolist() == [[0, 1], [0.5, 0.5]]
+
+
+def test_tiny_gradients_do_not_overflow(stack: af.AttentionStack) -> None:
+    weights = stack.weights.astype(np.float32)
+    tiny = af.AttentionStack(weights, gradients=np.full_like(weights, 1e-38))
+    levels = af.mix(tiny, edges="gradient", residual=None).levels
+    np.testing.assert_allclose(levels, weights.mean(1), rtol=1e-3)
+
+
+def test_sums_that_were_left_alone_stay_so(rng: np.random.Generator) -> None:
+    stack = af.AttentionStack(rng.dirichlet(np.ones(50) * 0.1, size=(2, 2, 50)))
+    graph = af.mix(stack, threshold=1e-4, renormalise=False)
+    sums = graph.levels.sum(-1)
+    assert (sums < 1 - 1e-7).any()
+    np.testing.assert_allclose(af.rollout(graph).scores[-1].sum(-1), graph.levels[1] @ sums[0], rtol=1e-12)
+
+
+def test_a_function_that_returns_negative_numbers(stack: af.AttentionStack) -> None:
+    with pytest.raises(InvalidAttention, match="must not return negative numbers; got -1"):
+        af.mix(stack, heads=lambda heads: -np.ones(heads.shape[1:]))
+    signed = af.mix(stack, edges="gradient", heads=lambda heads: heads.mean(0))  # what is negative here is cut off
+    np.testing.assert_allclose(signed.levels, af.mix(stack, edges="gradient").levels, atol=1e-15)
+
+
+def test_ties_are_not_discarded() -> None:
+    stack = af.AttentionStack(np.full((1, 1, 4, 4), 0.25))
+    assert (af.mix(stack, discard=0.5, residual=None).levels == 0.25).all()
+
+
+def test_options_from_torch(stack: af.AttentionStack) -> None:
+    torch = pytest.importorskip("torch")
+    learned = torch.tensor([1.0, 3.0], requires_grad=True)
+    assert (af.mix(stack, heads=learned).levels == af.mix(stack, heads=[1, 3]).levels).all()
+    with pytest.raises(InvalidArgument, match="got shape"):
+        af.mix(stack, heads=torch.tensor(1.5))
+
+
+@pytest.mark.parametrize(
+    "choice", [{"edges": ["attention"]}, {"top_k": np.array([2, 3])}, {"top_k": True}, {"residual": object()}]
+)
+def test_options_of_another_type(stack: af.AttentionStack, choice: dict[str, Any]) -> None:
+    with pytest.raises(InvalidArgument):
+        af.mix(stack, **choice)

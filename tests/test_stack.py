@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import copy
+import dataclasses
+import pickle
 from types import SimpleNamespace
 from typing import Any
 
@@ -59,7 +62,9 @@ def test_padding_is_cropped_wherever_it_is(rng: np.random.Generator) -> None:
     assert (stack.weights == real).all()
     assert stack.gradients is not None
     assert stack.gradients.shape == real.shape
-    assert stack.padding.tolist() == padding.tolist()
+    assert stack.cropped.tolist() == padding.tolist()
+    assert stack.padding.tolist() == [False] * 3
+    assert dataclasses.replace(stack, tokens=af.Tokens(["x", "y", "z"])).tokens.labels == ("x", "y", "z")
     by_tokens = af.AttentionStack(weights, af.Tokens(list("pabpc"), padding=padding))
     assert (by_tokens.weights == real).all()
 
@@ -85,7 +90,7 @@ def spoiled(weights: np.ndarray, value: float) -> np.ndarray:
         (lambda w: spoiled(w, np.inf), "must be finite; layer 1, head 2, query 3, key 0 is inf"),
         (lambda w: spoiled(w, -0.25), "must not be negative; layer 1, head 2, query 3, key 0 is -0.25"),
         (lambda w: spoiled(w, w[1, 2, 3, 0] + 0.5), "row 3 of layer 1, head 2 sums to 1.5 (+0.5"),
-        (lambda w: w[:, :, :3], "must be square, got 3 queries by 4 keys. Attention between two sequences"),
+        (lambda w: w[:, :, :3], "must be square, got 3 queries by 4 keys. With a cache of past keys"),
         (lambda w: w[0], "must have 4 dimensions (layers, heads, queries, keys), got 3: shape (3, 4, 4)"),
         (lambda w: w[None], "Pick one item of the batch"),
         (lambda w: [w[0], w[1, :2]], "must have the same shape, got layer 0 (3, 4, 4), layer 1 (2, 4, 4)"),
@@ -156,9 +161,9 @@ class TestFromOutputs:
             (SimpleNamespace(attentions=()), "or use attnflow.capture"),
             ((), "holds no attentions"),
             (SimpleNamespace(logits=1), "got a SimpleNamespace without attentions"),
-            (SimpleNamespace(cross_attentions=(1,), attentions=(1,)), "has cross-attention. Attention between two"),
+            (SimpleNamespace(cross_attentions=(1,), attentions=(1,)), "has cross-attention."),
             (SimpleNamespace(encoder_attentions=(1,)), "encoder-decoder model"),
-            (((np.ones((1, 1, 1, 1)),),), "come from generate()"),
+            (((np.ones((1, 1, 1, 1)),),), "If these are the attentions of generate()"),
             ((np.ones((1, 2, 2)),), "layer 0 of the attentions must have 4 dimensions (batch, heads, queries, keys)"),
             (((1.0), 2.0), "got shape ()"),
         ],
@@ -193,3 +198,68 @@ class TestForeignArrays:
 
     def test_whole_numbers(self) -> None:
         assert af.AttentionStack(np.eye(3, dtype=int)[None, None]).weights.dtype == np.float64
+
+
+class TestHarderCases:
+    @pytest.mark.parametrize(("error", "accepted"), [(0.004, True), (-0.004, True), (0.006, False), (-0.006, False)])
+    def test_the_tolerance_is_what_bfloat16_needs(self, error: float, accepted: bool) -> None:
+        weights = np.array([[[[0.5, 0.5 + error], [0.5, 0.5]]]])
+        if accepted:
+            assert af.AttentionStack(weights).layers == 1
+        else:
+            with pytest.raises(InvalidAttention, match="row 0 of layer 0, head 0 sums to"):
+                af.AttentionStack(weights)
+
+    def test_a_negative_weight_is_found_though_its_row_sums_to_1(self) -> None:
+        with pytest.raises(InvalidAttention, match="query 0, key 1 is -0.5"):
+            af.AttentionStack([[[[1.5, -0.5], [0, 1]]]])
+
+    def test_messages_name_the_positions_of_the_caller(self) -> None:
+        weights = np.tile(np.eye(4), (1, 1, 1, 1))
+        weights[0, 0, 3] = [1, 0, 0, 0]  # attends to padding
+        with pytest.raises(InvalidAttention, match="row 3 of layer 0, head 0 sums to 0 .*True means padding"):
+            af.AttentionStack(weights, padding=[1, 0, 0, 0])
+
+    def test_two_masks_that_disagree_are_refused(self) -> None:
+        tokens = af.Tokens(list("abcd"), padding=[0, 0, 0, 1])  # type: ignore[list-item]
+        with pytest.raises(InvalidArgument, match="Give one mask, in one place"):
+            af.AttentionStack(np.eye(4)[None, None], tokens, padding=[0] * 4)
+
+    def test_a_view_of_somebodys_memory_is_copied(self, weights: np.ndarray) -> None:
+        view = weights.view()
+        view.flags.writeable = False
+        before = weights.copy()
+        stack = af.AttentionStack(view)
+        weights[:] = 99
+        assert (stack.weights == before).all()
+
+    def test_copies_stay_read_only(self, weights: np.ndarray) -> None:
+        stack = af.AttentionStack(weights)
+        for again in (pickle.loads(pickle.dumps(stack)), copy.deepcopy(stack)):
+            assert not again.weights.flags.writeable
+            assert not again.tokens.special.flags.writeable
+            assert (again.weights == weights).all()
+
+    @pytest.mark.parametrize("dtype", [">f4", ">f8", "longdouble"])
+    def test_any_real_numbers(self, weights: np.ndarray, dtype: str) -> None:
+        assert af.AttentionStack(weights.astype(dtype)).weights.dtype in (np.float32, np.float64)
+
+    def test_nested_lists_of_tensors(self, weights: np.ndarray) -> None:
+        torch = pytest.importorskip("torch")
+        nested = [[torch.tensor(head, requires_grad=True) for head in layer] for layer in weights]
+        assert (af.AttentionStack(nested).weights == weights).all()
+        with pytest.raises(InvalidAttention, match="attention weights must be one rectangular array"):
+            af.AttentionStack(torch.empty(1, 1, 2, 2, device="meta"))
+
+    def test_a_real_model_output(self) -> None:
+        outputs = pytest.importorskip("transformers.modeling_outputs")
+        torch = pytest.importorskip("torch")
+        layers = (torch.eye(3).expand(2, 4, 3, 3),) * 5
+        assert af.AttentionStack.from_outputs(outputs.BaseModelOutput(attentions=layers), index=1).heads == 4
+        for empty in (outputs.BaseModelOutput(attentions=(None, None)), outputs.BaseModelOutput()):
+            with pytest.raises(InvalidAttention, match="holds no attentions"):
+                af.AttentionStack.from_outputs(empty)
+        with pytest.raises(InvalidAttention, match="encoder-decoder"):
+            af.AttentionStack.from_outputs(outputs.Seq2SeqLMOutput())
+        with pytest.raises(InvalidAttention, match="return_dict=False"):
+            af.AttentionStack.from_outputs((torch.zeros(1, 3, 8), layers))

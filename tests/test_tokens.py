@@ -102,6 +102,8 @@ def test_masks_are_read_only_copies() -> None:
         ({"labels": ["a", "b"], "words": [(1, 1)]}, "not empty"),
         ({"labels": ["a", "b"], "words": [(0, 2), (1, 2)]}, "got (1, 2) after position 2"),
         ({"labels": ["a", "b"], "words": [("a", "b")]}, "a word is (start, stop)"),
+        ({"labels": ["a", "b"], "words": [3]}, "a word is (start, stop)"),
+        ({"labels": ["a", "b"], "grids": [(1, 1, 0)]}, "grids are PatchGrid(rows, columns, offset)"),
         ({"labels": ["a", "b"], "grids": [af.PatchGrid(1, 3)]}, "ends at position 3, but there are 2 tokens"),
     ],
 )
@@ -111,8 +113,8 @@ def test_bad_input(arguments: dict[str, Any], message: str) -> None:
     assert message in str(error.value)
 
 
-@pytest.mark.parametrize("shape", [(0, 1, 0), (1, 0, 0), (1, 1, -1)])
-def test_bad_grid(shape: tuple[int, int, int]) -> None:
+@pytest.mark.parametrize("shape", [(0, 1, 0), (1, 0, 0), (1, 1, -1), (1.5, 2, 0), ("a", 2, 0)])
+def test_bad_grid(shape: tuple[Any, Any, Any]) -> None:
     with pytest.raises(InvalidArgument, match="a patch grid needs"):
         af.PatchGrid(*shape)
 
@@ -122,3 +124,12 @@ def test_bad_positions(tokens: af.Tokens) -> None:
         tokens.position(True)
     with pytest.raises(InvalidArgument, match="no token is 'cat'. Did you mean 'cab'"):
         tokens.position("cat")
+
+
+def test_bad_collections(tokens: af.Tokens) -> None:
+    with pytest.raises(InvalidArgument, match="a list of labels, got 5"):
+        af.Tokens.of(5, 3)  # type: ignore[arg-type]
+    assert af.Tokens.of((label for label in "abc"), 3).labels == ("a", "b", "c")  # type: ignore[arg-type]
+    assert tokens.positions(np.array(1)) == (1,)  # type: ignore[arg-type]
+    with pytest.raises(InvalidArgument, match="a query is a whole number"):
+        tokens.positions([np.array(1.5)])  # type: ignore[list-item]

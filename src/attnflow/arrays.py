@@ -22,29 +22,33 @@ _STORED = (np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64))
 
 def as_floats(value: Any, what: str) -> NDArray[Any]:
     """`value` as a float16, float32 or float64 numpy array; `what` names it in errors."""
-    if hasattr(value, "detach"):  # a torch tensor
-        value = value.detach().cpu()
-        if "bfloat16" in str(value.dtype):  # which numpy does not have
-            value = value.float()
-        value = value.numpy()
+    if isinstance(value, list | tuple) and _holds_arrays(value):
+        value = [as_floats(item, what) for item in value]
     try:
+        if hasattr(value, "detach"):  # a torch tensor
+            value = value.detach().cpu()
+            if "bfloat16" in str(value.dtype):  # which numpy does not have
+                value = value.float()
+            value = value.resolve_neg().numpy()
         array = np.asarray(value)
-    except ValueError as error:
+    except Exception as error:  # whatever a framework raises for an array that has no values to give
         raise InvalidAttention(
-            f"{what} must be one rectangular array of numbers, got {_describe(value)}: {error}"
+            f"{what} must be one rectangular array of numbers, got {_described(value)}: {error}"
         ) from None
     if array.dtype in _STORED:
         return array
     if "bfloat16" in array.dtype.name:  # JAX's, which numpy holds as a foreign type
         return array.astype(np.float32)
-    if array.dtype.kind in "iub":
+    if array.dtype.kind == "f" and array.dtype.itemsize == 4:  # the other byte order
+        return array.astype(np.float32)
+    if array.dtype.kind in "iubf":
         return array.astype(np.float64)
-    raise InvalidAttention(f"{what} must be real numbers, got {_describe(value)} of type {array.dtype}.")
+    raise InvalidAttention(f"{what} must be real numbers, got {_described(value)} of type {array.dtype}.")
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:
-    """A read-only array of these values. One that is read-only already is not copied."""
-    if array.flags.writeable:
+    """A read-only array of these values. One that nobody can write to is not copied."""
+    if not _nobody_writes(array):
         array = array.copy()
         array.flags.writeable = False
     return array
@@ -58,5 +62,31 @@ def row_sums(matrices: NDArray[Any]) -> NDArray[np.float64]:
     return sums
 
 
-def _describe(value: Any) -> str:
+class ReadOnly:
+    """A frozen dataclass whose arrays stay read-only when it is pickled or copied."""
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False
+            object.__setattr__(self, name, value)
+
+
+def _holds_arrays(value: Any) -> bool:
+    """Whether a nested list has arrays at its leaves rather than numbers."""
+    while isinstance(value, list | tuple) and value:
+        value = value[0]
+    return hasattr(value, "detach") or hasattr(value, "__array__")
+
+
+def _nobody_writes(array: Any) -> bool:
+    """Whether neither the array nor what it is a view of can be written to."""
+    while isinstance(array, np.ndarray):
+        if array.flags.writeable:
+            return False
+        array = array.base
+    return array is None or isinstance(array, bytes)
+
+
+def _described(value: Any) -> str:
     return f"a {type(value).__name__}" + (f" of length {len(value)}" if isinstance(value, list | tuple) else "")

@@ -6,9 +6,11 @@ without torch, tokenizer or network. Nothing in it is ever executed.
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import json
 import os
-import tempfile
+import secrets
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,6 +25,7 @@ T = TypeVar("T")
 
 FORMAT_VERSION = 1
 _MAGIC = "attnflow"
+_FULL = [getattr(errno, name, None) for name in ("ENOSPC", "EDQUOT", "EFBIG")]  # not every system has them all
 
 
 def save(
@@ -36,7 +39,7 @@ def save(
         "written_by": f"attnflow {__version__}",
         **meta,
     }
-    encoded = np.frombuffer(json.dumps(header, ensure_ascii=False).encode(), dtype=np.uint8)
+    encoded = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
     present = {name: array for name, array in arrays.items() if array is not None}
     return write_atomically(path, lambda file: np.savez(file, header=encoded, **present))  # type: ignore[arg-type]
 
@@ -44,23 +47,25 @@ def save(
 def write_atomically(path: str | os.PathLike[str], write: Callable[[Any], None]) -> Path:
     """Let `write` fill a temporary file beside `path`, then rename it: the old file or the new one, never half of one."""
     path = Path(path)
-    temporary = ""
+    goal = Path(os.path.realpath(path))  # a link stays a link
+    temporary = goal.parent / f".{secrets.token_hex(8)}.part"
     try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-        with os.fdopen(handle, "wb") as file:
+        mode = goal.stat().st_mode & 0o777 if goal.exists() else None
+        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666), "wb") as file:
             write(file)
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)  # mkstemp gives 0600; a saved file should be as readable as any other
-        os.replace(temporary, path)
+        if mode is not None:
+            os.chmod(temporary, mode)
+        os.replace(temporary, goal)
     except OSError as error:
-        reason = error.strerror or str(error)
-        raise SaveError(
-            f"could not write {path}: {reason}. Choose an existing folder that you may write to."
-        ) from error
+        advice = (
+            "Free some space first." if error.errno in _FULL else "Choose an existing folder that you may write to."
+        )
+        failure = SaveError(f"could not write {path}: {error.strerror or error}. {advice}")
+        failure.errno = error.errno
+        raise failure from error
     finally:
-        if temporary and os.path.exists(temporary):
-            os.unlink(temporary)
+        with contextlib.suppress(OSError):  # gone already, by the rename
+            temporary.unlink()
     return path
 
 
@@ -70,29 +75,33 @@ def load(path: str | os.PathLike[str], kind: str, build: Callable[[dict[str, NDA
     if header.get("format") != _MAGIC:
         raise InvalidArtifact(f"{path} was not written by attnflow (its header says {header.get('format')!r}).")
     version = header.get("version")
-    if not isinstance(version, int) or version > FORMAT_VERSION:
+    if isinstance(version, bool) or not isinstance(version, int) or not 1 <= version <= FORMAT_VERSION:
         raise InvalidArtifact(
-            f"{path} has format version {version!r}, this attnflow reads up to {FORMAT_VERSION}. Upgrade attnflow."
+            f"{path} has format version {version!r}, this attnflow reads 1 to {FORMAT_VERSION}. A newer attnflow may open it."
         )
     if header.get("kind") != kind:
         raise InvalidArtifact(
-            f"{path} holds a {header.get('kind')}, expected a {kind}: open it with the type of that name."
+            f"{path} is of kind {header.get('kind')!r}, expected {kind!r}: open it with the type of that name."
         )
     try:
         return build(arrays, header)
-    except (AttnflowError, KeyError, TypeError, ValueError, AttributeError) as error:
+    except AttnflowError as error:
         raise InvalidArtifact(f"{path} is damaged: {_reason(error)}. Make it again.") from error
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InvalidArtifact(f"{path} is damaged: its header is incomplete or wrong. Make it again.") from error
 
 
 def _read(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-    if not path.is_file():
-        raise InvalidArtifact(f"there is no file {path}." if not path.exists() else f"{path} is not a file.")
     try:
+        if not path.is_file():
+            raise InvalidArtifact(f"there is no file {path}." if not path.exists() else f"{path} is not a file.")
         with path.open("rb") as file, np.load(file, allow_pickle=False) as content:
             arrays = {name: content[name] for name in content.files}
             header = json.loads(arrays.pop("header").tobytes().decode())
             if not isinstance(header, dict):
                 raise TypeError("its header is not a JSON object")
+    except InvalidArtifact:
+        raise
     except Exception as error:  # whatever zip, npy or JSON parsers throw at foreign bytes means the same to the caller
         raise InvalidArtifact(f"{path} is not a file of attnflow, or it is damaged: {_reason(error)}.") from error
     return arrays, header

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnflow import artifacts
-from attnflow.arrays import as_floats, frozen
+from attnflow.arrays import ReadOnly, as_floats, frozen
 from attnflow.errors import InvalidArgument, InvalidAttention, MissingExtra
-from attnflow.tokens import Tokens, Word, checked_index
+from attnflow.tokens import Tokens, Word, checked_index, whole_number
 
 if TYPE_CHECKING:
     import pandas
@@ -33,7 +33,7 @@ class Saturation:
 
 
 @dataclass(frozen=True, eq=False)
-class Attribution:
+class Attribution(ReadOnly):
     """Scores [level, query, input] and how they were made.
 
     `levels`, `queries` and `inputs` are the numbers of what was asked for: `scores[i, j, k]` is what query `queries[j]`
@@ -58,11 +58,13 @@ class Attribution:
         if not np.isfinite(scores).all():
             raise InvalidAttention("scores hold NaN or infinity.")
         names = tuple(self.level_names) or tuple(f"level {level}" for level in self.levels)
-        if len(names) != len(self.levels):
-            raise InvalidArgument(f"there are {len(self.levels)} levels but {len(names)} level names.")
+        if len(names) != len(self.levels) or not all(isinstance(name, str) for name in (*names, self.method)):
+            raise InvalidArgument(
+                f"{len(self.levels)} levels need as many level names, and a method; got {names}, {self.method!r}."
+            )
         keep = object.__setattr__  # the way to fill a frozen dataclass
         keep(self, "scores", frozen(scores))
-        keep(self, "levels", tuple(int(level) for level in self.levels))
+        keep(self, "levels", tuple(checked_index(level, max(*self.levels, 0) + 1, "level") for level in self.levels))
         keep(self, "queries", tuple(checked_index(q, len(self.tokens), "query") for q in self.queries))
         keep(self, "inputs", tuple(checked_index(i, len(self.tokens), "input") for i in self.inputs))
         keep(self, "level_names", names)
@@ -95,8 +97,8 @@ class Attribution:
 
     def top(self, k: int, query: int | str, level: int = -1) -> list[tuple[str, float]]:
         """The k inputs that a query takes most from, with their scores, largest first."""
-        if k < 1:
-            raise InvalidArgument(f"top needs a k of at least 1, got {k}.")
+        if (whole_number(k) or 0) < 1:
+            raise InvalidArgument(f"top needs a whole number from 1, got {k!r}.")
         row = self.of(query, level)
         best = np.argsort(-row, kind="stable")[:k]
         return [(self.tokens.labels[self.inputs[i]], float(row[i])) for i in best]
@@ -110,7 +112,8 @@ class Attribution:
         inputs, of_input = _grouped(owner[list(self.inputs)])
         averaged = of_query / of_query.sum(axis=1, keepdims=True)
         scores = np.einsum("wq,lqi,vi->lwv", averaged, self.scores, of_input, optimize=True)
-        return replace(self, scores=scores, tokens=tokens, queries=queries, inputs=inputs)
+        options = {**self.options, "words": True}
+        return replace(self, scores=scores, tokens=tokens, queries=queries, inputs=inputs, options=options)
 
     def columns(self) -> dict[str, list[Any]]:
         """One row for each score, as columns that any data frame library takes."""
@@ -159,8 +162,7 @@ class Attribution:
         shares = header["saturation"]
         saturation = None if shares is None else Saturation(**{name: tuple(share) for name, share in shares.items()})
         tokens = Tokens.from_json(header["tokens"])
-        method = str(header["method"])
-        return cls(arrays["scores"], tokens, method, **made, options=header["options"], saturation=saturation)
+        return cls(arrays["scores"], tokens, header["method"], **made, options=header["options"], saturation=saturation)
 
 
 def _word_tokens(tokens: Tokens) -> tuple[NDArray[np.intp], Tokens]:

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from attnflow import artifacts
-from attnflow.arrays import ROW_SUM_TOLERANCE, as_floats, frozen, row_sums
+from attnflow.arrays import ReadOnly, as_floats, frozen, row_sums
 from attnflow.errors import InvalidArgument, InvalidAttention, suggest
 from attnflow.tokens import UNSET, Tokens, checked_index
 
+# How far rounding alone may take the sum of a row that was 1, by bytes per number. What is further away was meant so.
+ROUNDING = {2: 1e-3, 4: 1e-5, 8: 1e-9}
+
 
 @dataclass(frozen=True, eq=False)
-class AttentionGraph:
+class AttentionGraph(ReadOnly):
     """Mixed attention [level, query, key]: how much each position takes from each position of the level below.
 
     Level 0 is the first block; the input tokens lie below it. Entries are not negative. Rows usually sum to 1; a rule
@@ -57,11 +60,14 @@ class AttentionGraph:
         keep(self, "kinds", _one_each(self.kinds, ["self"] * count, "kinds"))
         keep(self, "passive", _checked_passive(self.passive, levels))
         keep(self, "options", dict(self.options or {}))
-        sums = (row_sums(matrix) for matrix in levels)
-        keep(self, "proportions", tuple(bool((np.abs(s - 1) <= ROW_SUM_TOLERANCE).all()) for s in sums))
+        near = ROUNDING[levels.dtype.itemsize]
+        keep(self, "proportions", tuple(bool((np.abs(row_sums(m) - 1) <= near).all()) for m in levels))
 
     def __len__(self) -> int:
         return len(self.levels)
+
+    def __iter__(self) -> Iterator[AttentionGraph]:
+        return (self[level] for level in range(len(self)))
 
     def __repr__(self) -> str:
         return f"AttentionGraph({len(self)} levels × {len(self.tokens)} tokens, {self.levels.dtype})"
@@ -77,7 +83,8 @@ class AttentionGraph:
         """Levels as numbers from 0; negative ones count from the top; None means all of them."""
         if chosen is None:
             return tuple(range(len(self)))
-        several = chosen if isinstance(chosen, Iterable) else [chosen]
+        alone = not isinstance(chosen, Iterable) or np.ndim(cast("Any", chosen)) == 0
+        several = cast("Iterable[int]", [chosen] if alone else chosen)
         numbers = tuple(checked_index(level, len(self), "level") for level in several)
         if not numbers:
             raise InvalidArgument("no level was asked for: give at least one, or None for all.")
@@ -86,23 +93,23 @@ class AttentionGraph:
     def __getitem__(self, levels: int | slice) -> AttentionGraph:
         """A range of levels as a graph of its own: attribution from the top of the range down to its bottom."""
         if not isinstance(levels, slice):
-            return self._of([checked_index(levels, len(self), "level")])
-        chosen = list(range(len(self)))[levels]
-        if not chosen:
-            raise InvalidArgument(f"levels {levels.start}:{levels.stop} select none of the {len(self)} levels.")
-        if chosen != sorted(chosen):
+            number = checked_index(levels, len(self), "level")
+            return self._of(slice(number, number + 1))
+        if levels.step is not None and levels.step < 1:
             raise InvalidArgument(
-                "levels go from the input up: a slice with a negative step is not a graph of the same model."
+                f"levels go from the input up: a slice needs a step of at least 1, got {levels.step}."
             )
-        return self._of(chosen)
+        if not self.names[levels]:
+            raise InvalidArgument(f"levels {levels.start}:{levels.stop} select none of the {len(self)} levels.")
+        return self._of(levels)
 
     def only(self, kind: str) -> AttentionGraph:
         """The levels of a kind: every word of `kind` must be in the level's ("cross", "encoder", "decoder self")."""
-        words = set(kind.split())
+        words = set(kind.split()) if isinstance(kind, str) else set()
         chosen = [i for i, own in enumerate(self.kinds) if words and words <= set(own.split())]
         if not chosen:
             raise InvalidArgument(f"no level is of kind {kind!r}." + suggest(kind, set(self.kinds)))
-        return self._of(chosen)
+        return self._of(np.array(chosen))
 
     def with_level(self, level: int, matrix: Any) -> AttentionGraph:
         """The same graph with one level replaced."""
@@ -114,14 +121,16 @@ class AttentionGraph:
         levels[number] = new
         passive = self.passive.copy()
         passive[number] &= _identity_rows(new)
-        return AttentionGraph(levels, self.tokens, self.names, self.kinds, passive, self.options)
+        replaced = [*self.options.get("replaced_levels", []), self.names[number]]
+        options = {**self.options, "replaced_levels": replaced}
+        levels.flags.writeable = False  # made here, so nobody else holds it: no copy needed
+        return AttentionGraph(levels, self.tokens, self.names, self.kinds, passive, options)
 
-    def _of(self, chosen: list[int]) -> AttentionGraph:
-        names, kinds = [self.names[i] for i in chosen], [self.kinds[i] for i in chosen]
-        contiguous = slice(chosen[0], chosen[-1] + 1, chosen[1] - chosen[0] if len(chosen) > 1 else 1)
-        even = list(range(len(self)))[contiguous] == chosen
-        levels = self.levels[contiguous if even else chosen]  # a view where that is possible
-        return AttentionGraph(levels, self.tokens, names, kinds, self.passive[chosen], self.options)
+    def _of(self, chosen: slice | NDArray[np.intp]) -> AttentionGraph:
+        """Some of the levels; a range of them shares memory with this graph."""
+        names, kinds = (np.array(values, dtype=object)[chosen].tolist() for values in (self.names, self.kinds))
+        options = self.options if len(names) == len(self) else {**self.options, "levels": names}
+        return AttentionGraph(self.levels[chosen], self.tokens, names, kinds, self.passive[chosen], options)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write an npz file (no pickle) with a JSON header. An existing file is replaced only by a complete one."""
@@ -142,6 +151,16 @@ class AttentionGraph:
     def _restore(cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> AttentionGraph:
         tokens = Tokens.from_json(header["tokens"])
         return cls(arrays["levels"], tokens, header["names"], header["kinds"], arrays["passive"], header["options"])
+
+
+def checked_graph(value: Any) -> AttentionGraph:
+    """`value`, if it is a graph."""
+    if not isinstance(value, AttentionGraph):
+        raise InvalidAttention(
+            f"expected an AttentionGraph, got a {type(value).__name__}. Heads are mixed into a graph by "
+            "attnflow.mix(AttentionStack(weights)); matrices that are mixed already are AttentionGraph(levels)."
+        )
+    return value
 
 
 def _checked_levels(value: Any) -> NDArray[Any]:
@@ -201,7 +220,7 @@ def _identity_rows(matrix: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def _one_each(given: Sequence[str], default: list[str], what: str) -> tuple[str, ...]:
-    values = tuple(given) or tuple(default)
+    values = tuple(given or default)
     if isinstance(given, str) or len(values) != len(default) or not all(isinstance(value, str) for value in values):
         raise InvalidArgument(f"{what} must be {len(default)} strings, one for each level; got {given!r}.")
     return values

@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from attnflow.arrays import row_sums
+from attnflow.arrays import as_floats, row_sums
 from attnflow.artifacts import jsonable
 from attnflow.errors import InvalidArgument, InvalidAttention, suggest
 from attnflow.graph import AttentionGraph
-from attnflow.stack import AttentionStack
-from attnflow.tokens import Tokens, checked_index
+from attnflow.stack import AttentionStack, checked_stack
+from attnflow.tokens import Tokens, checked_index, whole_number
 
 Matrix = NDArray[Any]
 Fuse = Callable[[Matrix], Matrix]  # (heads, n, n) → (n, n)
@@ -80,7 +80,7 @@ class Recipe:
     alpha: NDArray[np.float64] = field(init=False)  # of the residual [layer, query]
 
     def __post_init__(self) -> None:
-        if self.edges not in EDGES:
+        if not isinstance(self.edges, str) or self.edges not in EDGES:
             raise InvalidArgument(f"unknown edge rule {self.edges!r}." + suggest(self.edges, EDGES))
         _check_sparsity(self.top_k, self.threshold, self.discard, len(self.tokens))
         if self.drop_special and self.tokens.special.all():
@@ -104,7 +104,12 @@ class Recipe:
         matrices = rule.per_head(
             _at_least_float32(weights), None if gradients is None else _at_least_float32(gradients)
         )
-        return rule.fused(self._fuse(layer, matrices))
+        fused = rule.fused(self._fuse(layer, matrices))
+        if callable(self.heads) and fused.min(initial=0) < 0:
+            raise InvalidAttention(
+                f"a function given as heads must not return negative numbers; got {fused.min():.4g}."
+            )
+        return fused
 
     def _fuse(self, layer: int, matrices: Matrix) -> Matrix:
         if self.shares is not None:
@@ -176,6 +181,7 @@ def mix(
 
 def recipe_for(stack: AttentionStack, **options: Any) -> Recipe:
     """These options of `mix`, checked for this stack."""
+    stack = checked_stack(stack)
     made = Recipe(stack.tokens, stack.layers, stack.heads, **options)
     if EDGES[made.edges].needs_gradients and stack.gradients is None:
         raise InvalidArgument(
@@ -191,8 +197,7 @@ def mixed_level(stack: AttentionStack, made: Recipe, layer: int) -> Matrix:
 
 
 def _check_sparsity(top_k: Any, threshold: Any, discard: Any, count: int) -> None:
-    whole = hasattr(top_k, "__index__") and not isinstance(top_k, bool)
-    if top_k is not None and not (whole and 1 <= top_k <= count):
+    if top_k is not None and not 1 <= (whole_number(top_k) or 0) <= count:
         raise InvalidArgument(f"top_k must be a whole number from 1 to the number of tokens, {count}; got {top_k!r}.")
     for name, value in (("threshold", threshold), ("discard", discard)):
         number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
@@ -204,8 +209,8 @@ def _alpha(residual: Any, layers: int, count: int) -> NDArray[np.float64]:
     """α for each layer and query."""
     shapes = f"a number, {layers} of them (one per layer), or shape ({layers}, {count}) (one per layer and query)"
     try:
-        alpha = np.asarray(0.0 if residual is None else residual, dtype=np.float64)
-    except (TypeError, ValueError):
+        alpha = as_floats(0.0 if residual is None else residual, "residual").astype(np.float64)
+    except InvalidAttention:
         raise InvalidArgument(f"residual must be None or {shapes}; got {residual!r}.") from None
     if alpha.shape not in ((), (layers,), (layers, count)):
         raise InvalidArgument(f"residual must be None or {shapes}; got shape {alpha.shape}.")
@@ -222,12 +227,12 @@ def _shares(heads: Any, layers: int, count: int) -> NDArray[np.float64] | None:
         return np.full((layers, count), 1 / count) if heads == "mean" else None
     if callable(heads):
         return None
-    if np.ndim(heads) == 0 and hasattr(heads, "__index__"):
+    if np.ndim(heads) == 0 and whole_number(heads) is not None:
         return np.tile(np.arange(count) == checked_index(heads, count, "head"), (layers, 1)).astype(np.float64)
     wanted = f"a name, a head's number, a function, {count} weights (one per head) or shape ({layers}, {count}) (one per layer and head)"
     try:
-        weights = np.asarray(heads, dtype=np.float64)
-    except (TypeError, ValueError):
+        weights = as_floats(heads, "heads").astype(np.float64)
+    except InvalidAttention:
         raise InvalidArgument(f"heads must be {wanted}; got {heads!r}.") from None
     if weights.shape not in ((count,), (layers, count)):
         raise InvalidArgument(f"heads must be {wanted}; got shape {weights.shape}.")
@@ -258,16 +263,14 @@ def _checked_fusion(fused: Any, shape: tuple[int, ...]) -> Matrix:
 
 
 def _discard(matrix: Matrix, share: float, protected: NDArray[np.bool_]) -> Matrix:
-    """The smallest `share` of all entries becomes 0, but what goes to protected (special) tokens stays.
+    """The smallest `share` of all entries becomes 0; ties stay, and so does what goes to protected (special) tokens.
 
     The quantile is over the whole matrix, as in vit-explain (Gildenblat 2020), which means to protect the class token
     and protects the first entry alone.
     """
     count = int(matrix.size * share)
-    smallest = np.argpartition(matrix.ravel(), max(count - 1, 0))[:count]
-    smallest = smallest[~protected[smallest % matrix.shape[1]]]
-    thinned = matrix.copy()
-    thinned.ravel()[smallest] = 0
+    smallest_kept = np.partition(matrix.ravel(), count)[count]
+    thinned: Matrix = matrix * ((matrix >= smallest_kept) | protected)
     return thinned
 
 
@@ -285,7 +288,7 @@ def _to_proportions(level: Matrix) -> None:
     """Divide each row by its sum, in place; an empty row keeps its own token."""
     sums = row_sums(level)
     empty = sums <= 0
-    level *= (1 / np.where(empty, 1, sums)).astype(level.dtype)[:, None]
+    level /= np.where(empty, 1, sums).astype(level.dtype)[:, None]  # not times 1 / sum, which may overflow
     np.einsum("ii->i", level)[empty] = 1
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import difflib
+import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from attnflow.arrays import frozen
+from attnflow.arrays import ReadOnly, frozen
 from attnflow.errors import InvalidArgument
 
 # How tokenizers mark the start or the inside of a word: WordPiece, byte-level BPE, SentencePiece, BPE end of word.
@@ -37,7 +38,8 @@ class PatchGrid:
     offset: int = 0
 
     def __post_init__(self) -> None:
-        if self.rows < 1 or self.columns < 1 or self.offset < 0:
+        whole = all(isinstance(size, int | np.integer) for size in (self.rows, self.columns, self.offset))
+        if not whole or self.rows < 1 or self.columns < 1 or self.offset < 0:
             raise InvalidArgument(f"a patch grid needs at least 1 row and 1 column and an offset from 0, got {self}.")
 
     @property
@@ -47,7 +49,7 @@ class PatchGrid:
 
 
 @dataclass(frozen=True, eq=False)
-class Tokens:
+class Tokens(ReadOnly):
     """Labels of the positions, and what is known about them.
 
     `special` and `padding` are masks (True: a special token; True: padding). `words` are `(start, stop)` or
@@ -78,6 +80,8 @@ class Tokens:
         keep(self, "padding", checked_mask(self.padding, len(self), "padding"))
         keep(self, "words", tuple(_word(span, self.labels) for span in self.words))
         keep(self, "grids", tuple(self.grids))
+        if not all(isinstance(grid, PatchGrid) for grid in self.grids):
+            raise InvalidArgument(f"grids are PatchGrid(rows, columns, offset), got {self.grids!r}.")
         self._check_spans()
 
     def _check_spans(self) -> None:
@@ -106,7 +110,9 @@ class Tokens:
         """`value` as `count` tokens: labels alone will do, and without any the positions are numbered."""
         if value is None:
             return cls([str(i) for i in range(count)])
-        tokens = value if isinstance(value, Tokens) else cls(value)
+        if not hasattr(value, "__iter__") and not isinstance(value, Tokens):
+            raise InvalidArgument(f"tokens must be Tokens or a list of labels, got {value!r}.")
+        tokens = value if isinstance(value, Tokens) else cls(tuple(value))
         if len(tokens) != count:
             raise InvalidArgument(
                 f"got {len(tokens)} tokens for attention over {count} positions. Give one label for each position, special tokens included."
@@ -115,17 +121,14 @@ class Tokens:
 
     def position(self, query: int | str) -> int:
         """The position that an index (negative: from the end) or a label names. A label must name exactly one."""
-        if isinstance(query, str):
-            return self._labelled(query)
-        return checked_index(query, len(self), "position")
+        return self._labelled(query) if isinstance(query, str) else checked_index(query, len(self), "position")
 
     def positions(self, chosen: int | str | Iterable[int | str] | None, what: str = "query") -> tuple[int, ...]:
         """Several positions; None means all of them."""
         if chosen is None:
             return tuple(range(len(self)))
-        if isinstance(chosen, str):
-            return (self._labelled(chosen),)
-        several = chosen if isinstance(chosen, Iterable) else [chosen]
+        alone = isinstance(chosen, str) or not isinstance(chosen, Iterable) or np.ndim(cast("Any", chosen)) == 0
+        several = cast("Iterable[int | str]", [chosen] if alone else chosen)
         found = tuple(self._labelled(q) if isinstance(q, str) else checked_index(q, len(self), what) for q in several)
         if not found:
             raise InvalidArgument(f"no {what} was asked for: give at least one position, or None for all.")
@@ -170,7 +173,10 @@ class Tokens:
     def from_json(cls, data: dict[str, Any]) -> Tokens:
         """The inverse of `to_json`."""
         count = len(data["labels"])
-        masks = {name: np.isin(np.arange(count), data[name]) for name in ("special", "padding")}
+        masks = {}
+        for name in ("special", "padding"):
+            marked = [checked_index(position, count, "position") for position in data[name]]
+            masks[name] = np.isin(np.arange(count), marked)
         return cls(data["labels"], **masks, words=data["words"], grids=[PatchGrid(**grid) for grid in data["grids"]])
 
 
@@ -184,14 +190,22 @@ def plain(label: str) -> str:
 
 def checked_index(index: Any, count: int, what: str) -> int:
     """`index` from 0 to count - 1, where it may have been counted from the end."""
-    if isinstance(index, bool) or not hasattr(index, "__index__"):
+    number = whole_number(index)
+    if number is None:
         raise InvalidArgument(f"a {what} is a whole number, got {index!r}.")
-    number = index.__index__()
     if not -count <= number < count:
         raise InvalidArgument(
             f"there is no {what} {number}: there are {count}, from 0 to {count - 1} (or from -{count} to -1)."
         )
-    return int(number) % count
+    return number % count
+
+
+def whole_number(value: Any) -> int | None:
+    """`value` as an int, if it is a whole number and nothing else (not a truth value, not an array of several)."""
+    try:
+        return None if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        return None
 
 
 def checked_mask(mask: Any, count: int, what: str) -> NDArray[np.bool_]:
@@ -220,7 +234,11 @@ def _checked_labels(labels: Sequence[str]) -> tuple[str, ...]:
 
 
 def _word(span: Sequence[Any], labels: Sequence[str]) -> Word:
-    if len(span) not in (2, 3) or not all(isinstance(edge, int | np.integer) for edge in span[:2]):
+    if (
+        not hasattr(span, "__len__")
+        or len(span) not in (2, 3)
+        or not all(isinstance(edge, int | np.integer) for edge in span[:2])
+    ):
         raise InvalidArgument(f"a word is (start, stop) or (start, stop, label), got {span!r}.")
     start, stop = int(span[0]), int(span[1])
     return Word(start, stop, str(span[2]) if len(span) == 3 else "".join(plain(label) for label in labels[start:stop]))

@@ -89,3 +89,24 @@ def test_by_head_refuses(stack: af.AttentionStack, choice: dict[str, Any], messa
     with pytest.raises(InvalidArgument) as error:
         af.by_head(stack, "rollout", **choice)
     assert message in str(error.value)
+
+
+@pytest.mark.parametrize("method", [["rollout"], None, 3])
+def test_what_is_no_method(graph: af.AttentionGraph, method: Any) -> None:
+    with pytest.raises(UnknownMethod, match="unknown method"):
+        af.attribute(graph, method)
+    with pytest.raises(InvalidArgument, match="is no method"):
+        af.attribute(graph, max)
+
+
+def test_by_head_does_not_look_above_its_level(stack: af.AttentionStack) -> None:
+    seen = []
+
+    def counting(heads: Any) -> Any:
+        seen.append(heads)
+        return heads.mean(0)
+
+    af.by_head(stack, "raw", level=0, heads=counting)
+    assert seen == []  # nothing below level 0, and at it each head is alone
+    af.by_head(stack, "raw", level=2, heads=counting)
+    assert len(seen) == 2

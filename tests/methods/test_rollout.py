@@ -77,3 +77,20 @@ def test_what_is_out_of_range_is_named(graph: af.AttentionGraph, choice: dict[st
         with pytest.raises(InvalidArgument) as error:
             method(graph, **choice)
         assert message in str(error.value)
+
+
+def test_a_few_rows_never_form_the_full_product(graph: af.AttentionGraph, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any) -> None:
+        raise AssertionError("the full product was formed")
+
+    monkeypatch.setattr("attnflow.methods._rollout._from_the_bottom", refuse)
+    assert af.rollout(graph, queries=[0, 1], levels=[-1]).scores.shape == (1, 2, 5)
+    assert af.rollout(graph, queries=[0]).scores.shape == (3, 1, 5)
+    with pytest.raises(AssertionError, match="full product"):
+        af.rollout(graph)
+
+
+def test_raw_reads_what_is_stored_in_few_bits(rng: np.random.Generator) -> None:
+    exact = rng.dirichlet(np.ones(4), size=(1, 4))
+    scores = af.raw(af.AttentionGraph(exact.astype(np.float16))).scores
+    np.testing.assert_allclose(scores.sum(-1), 1, rtol=1e-14)

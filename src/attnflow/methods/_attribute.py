@@ -40,7 +40,10 @@ def attribute(
 
 def check_options(function: Method, options: dict[str, Any], others: tuple[str, ...] = ()) -> None:
     """Refuse an option that the method does not have, by name."""
-    parameters = inspect.signature(function).parameters
+    try:
+        parameters = inspect.signature(function).parameters
+    except ValueError:
+        raise InvalidArgument(f"{function!r} is no method: a method takes a graph, and queries= and levels=.") from None
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
         return
     known = list(parameters)[1:]

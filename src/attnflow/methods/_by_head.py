@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from attnflow.attribution import Attribution
 from attnflow.errors import InvalidArgument, suggest
+from attnflow.graph import AttentionGraph
 from attnflow.methods._attribute import MIX_OPTIONS, check_options
 from attnflow.methods._table import Method, method_called
-from attnflow.mixing import mix, mixed_level, recipe_for
-from attnflow.stack import AttentionStack
+from attnflow.mixing import mixed_level, recipe_for
+from attnflow.stack import AttentionStack, checked_stack
 from attnflow.tokens import checked_index
 
 BELOW = ("mixed", "own")
@@ -35,15 +35,15 @@ def by_head(
         raise InvalidArgument("by_head looks at one level: give level=, not levels=.")
     mixing = {name: options.pop(name) for name in MIX_OPTIONS if name in options}
     check_options(function, options, MIX_OPTIONS)
-    number = checked_index(level, stack.layers, "level")
-    mixed = mix(stack, **mixing)[: number + 1] if below == "mixed" else None
+    number = checked_index(level, checked_stack(stack).layers, "level")
+    mixed = recipe_for(stack, **mixing)
+    below_mixed = [mixed_level(stack, mixed, layer) for layer in range(number)] if below == "mixed" else None
+    names = [f"layer {layer}" for layer in range(number + 1)]
     attributions = []
     for head in range(stack.heads):
-        alone = {**mixing, "heads": head}
-        if mixed is None:
-            graph = mix(stack, **alone)
-        else:
-            graph = mixed.with_level(number, mixed_level(stack, recipe_for(stack, **alone), number))
-        found = function(graph, levels=[number], **options)
-        attributions.append(replace(found, options={**found.options, "head": head, "below": below}))
+        alone = recipe_for(stack, **{**mixing, "heads": head})
+        under = below_mixed or [mixed_level(stack, alone, layer) for layer in range(number)]
+        made = {**mixed.options, "head": head, "below": below}
+        graph = AttentionGraph([*under, mixed_level(stack, alone, number)], mixed.kept_tokens, names, options=made)
+        attributions.append(function(graph, levels=[number], **options))
     return attributions

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from attnflow.attribution import Attribution
-from attnflow.graph import AttentionGraph
+from attnflow.graph import AttentionGraph, checked_graph
 
 
 def raw(
@@ -19,6 +19,7 @@ def raw(
 
     The residual is in the graph: mix with `residual=None` for the weights as the model has them (the paper's "raw").
     """
+    graph = checked_graph(graph)
     asked, rows = graph.level_numbers(levels), graph.tokens.positions(queries)
     scores = np.stack([graph.read(level)[list(rows)] for level in asked])
     names = tuple(graph.names[level] for level in asked)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnflow.attribution import Attribution
-from attnflow.graph import AttentionGraph
+from attnflow.graph import AttentionGraph, checked_graph
 
 Scores = NDArray[np.float64]
 
@@ -24,6 +24,7 @@ def rollout(
     A few queries cost O(levels · n²), vectors times matrices from the top; only asking for about as many queries as
     there are tokens pays for the full product, O(levels · n³).
     """
+    graph = checked_graph(graph)
     asked, rows = graph.level_numbers(levels), graph.tokens.positions(queries)
     n = len(graph.tokens)
     by_rows = len(rows) * sum(level + 1 for level in set(asked))  # rows multiplied by a matrix, from the top
