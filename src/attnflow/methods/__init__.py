@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from attnflow.methods._attribute import attribute
+from attnflow.methods._bottleneck import Bottleneck, bottleneck
+from attnflow.methods._bounds import flow_bounds
 from attnflow.methods._by_head import by_head
+from attnflow.methods._flow import flow
 from attnflow.methods._raw import raw
 from attnflow.methods._rollout import rollout
 from attnflow.methods._table import METHODS
 
-__all__ = ["METHODS", "attribute", "by_head", "raw", "rollout"]
+__all__ = ["METHODS", "Bottleneck", "attribute", "bottleneck", "by_head", "flow", "flow_bounds", "raw", "rollout"]

@@ -1,0 +1,129 @@
+"""The kernels by themselves: what the search undoes, remembers and keeps on disk."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from attnflow.kernels import ready
+from tests import naive
+from tests.strategies import attention
+
+Levels = NDArray[np.float64]
+
+
+def graph_of(n: int, depth: int, kind: str = "sharp", seed: int = 0) -> Levels:
+    levels = attention(np.random.default_rng(seed), (depth + 2, n, n), kind, causal=False)
+    return np.ascontiguousarray(0.5 * levels + 0.5 * np.eye(n))
+
+
+def search(levels: Levels, queries: list[int], inputs: list[int], bounds: float = np.inf, step: int = 1) -> Levels:
+    """All pairs, none of them helped by a bound."""
+    scores, counter = np.zeros(len(queries)), np.zeros(1, np.int64)
+    foot = np.ascontiguousarray(levels[0].T)
+    pairs = np.array(queries), np.array(inputs), np.full(len(queries), bounds)
+    for first in range(step):
+        flows, left, stop = np.zeros(levels[1:-1].size), np.empty((2, levels.shape[-1])), np.zeros(1, np.int64)
+        graph = levels[1:-1].ravel(), len(levels) - 2, levels[-1], foot
+        ready().search_pairs(*graph, *pairs, 1e-15, 1e-12, scores, first, step, counter, stop, flows, left)
+    assert counter[0] == len(queries)
+    return scores
+
+
+def test_each_pair_leaves_the_graph_as_it_found_it() -> None:
+    levels = graph_of(30, 4)
+    queries, inputs = [3, 7, 3, 0, 3] * 5, [9, 2, 9, 0, 9] * 5
+    scores = search(levels, queries, inputs)
+    assert (scores.reshape(5, 5) == scores[:5]).all()
+    assert scores[0] == scores[2] == scores[4]
+    assert (search(levels, queries, inputs, step=4) == scores).all()
+
+
+def test_without_bounds_the_search_proves_the_same_value() -> None:
+    levels = graph_of(6, 2, "soft")
+    for query, key in ((0, 5), (2, 2), (4, 1)):
+        assert abs(search(levels, [query], [key])[0] - naive.max_flow(levels, query, key)) < 1e-12
+
+
+def test_too_many_edges_to_remember(tmp_path: Path) -> None:
+    """What is touched outgrows the log when only 1 edge per position may be remembered; the answers stay the same."""
+    script = (
+        "from attnflow.kernels import _flow\n_flow.REMEMBERED = REMEMBER\n"  # a constant until it is compiled
+        "from tests.kernels.test_flow_kernels import graph_of, search\n"
+        "levels = graph_of(40, 5, 'sparse', 3)\nq = list(range(40)) * 2\n"
+        "print(search(levels, q, q[::-1]).tobytes().hex())"
+    )
+    found = [
+        subprocess.run(
+            [sys.executable, "-c", script.replace("REMEMBER\n", f"{remembered}\n")],
+            capture_output=True,
+            text=True,
+            check=True,
+            cwd=Path(__file__).parents[2],
+            env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / str(remembered))},
+        ).stdout
+        for remembered in (0, 48)
+    ]
+    few, many = (np.frombuffer(bytes.fromhex(text)) for text in found)
+    np.testing.assert_allclose(few, many, atol=1e-14)
+
+
+def test_a_cancelled_search_stops_before_the_next_pair() -> None:
+    levels, done, scores = graph_of(10, 1), np.zeros(1, np.int64), np.zeros(3)
+    pairs = np.arange(3), np.arange(3), np.full(3, np.inf)
+    foot = np.ascontiguousarray(levels[0].T)
+    stop, flows, left = np.ones(1, np.int64), np.zeros(100), np.empty((2, 10))
+    ready().search_pairs(
+        levels[1].ravel(), 1, levels[-1], foot, *pairs, 1e-15, 1e-12, scores, 0, 1, done, stop, flows, left
+    )
+    assert done[0] == 0
+
+
+def test_products_with_min_in_place_of_times() -> None:
+    rng = np.random.default_rng(0)
+    left, left_joint, right, right_joint = rng.random((4, 9, 9))
+    out, out_joint = np.zeros((2, 9, 9))
+    ready().min_products(left, right, left_joint, right_joint, 2, 7, out, out_joint)
+    for found, a, b in ((out, left, right), (out_joint, left_joint, right_joint)):
+        np.testing.assert_allclose(found[2:7], np.minimum(a[:, :, None], b[None]).sum(1)[2:7])
+        assert (found[:2] == 0).all()
+
+
+FIRST = "import attnflow as af, numpy as np; print(af.flow(af.AttentionGraph(np.full((3, 2, 2), .5))).scores.sum())"
+
+
+def test_the_compiled_kernels_are_kept_and_it_is_said_when_that_takes_long(tmp_path: Path) -> None:
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    run = [
+        subprocess.run([sys.executable, "-W", "error", "-c", FIRST], capture_output=True, text=True, env=environment)
+        for _ in range(2)
+    ]
+    assert [r.returncode for r in run] == [0, 0], run[0].stderr
+    assert "compiling the flow kernels" in run[0].stderr
+    assert list(tmp_path.rglob("*.nbi"))
+    assert run[0].stdout == run[1].stdout == "10.0\n"
+
+
+def test_without_any_folder_to_write_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As numba refuses to cache where nothing can be written, the kernel is compiled for this process alone."""
+    from attnflow.kernels import _flow
+
+    def refuse(**options: object) -> object:
+        if options.pop("cache", False):
+            raise RuntimeError("cannot cache function: no locator available")
+        return lambda kernel: (kernel, options)
+
+    monkeypatch.setattr(_flow, "njit", refuse)
+    compiled: object = _flow._compiled(len)
+    assert compiled == (len, {"nogil": True})
+
+
+def test_importing_and_making_graphs_does_not_load_numba() -> None:
+    code = "import sys, numpy, attnflow as af; af.flow, af.bottleneck; af.rollout(af.AttentionGraph(numpy.eye(2)[None])); print('numba' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
