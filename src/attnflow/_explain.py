@@ -1,0 +1,70 @@
+"""explain: one call from a sentence to an attribution."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from importlib import resources
+from typing import Any
+
+from attnflow.attribution import Attribution
+from attnflow.errors import CaptureError
+from attnflow.methods import attribute
+from attnflow.mixing import mix
+
+BUNDLED = "verb_number"  # which verb follows, singular or plural
+
+
+def explain(
+    input: Any,  # as in the contract: what is explained
+    model: Any = None,
+    method: str | Callable[..., Attribution] = "rollout",
+    *,
+    tokenizer: Any = None,
+    processor: Any = None,
+    query: int | str | Iterable[int | str] | None = None,
+    level: int | Iterable[int] | None = -1,
+    **options: Any,
+) -> Any:
+    """How much of what the model says about `input` came from each of its tokens: an Attribution (a list for a list).
+
+    `model` is a loaded model, a folder or a hub name; None is the small model that comes with attnflow. `query` is a position or
+    a token; None is the position that the output is read from (the class token of a classifier, the last token of a
+    decoder, the masked position of a masked language model; the rows that wrote the answer, with `generate=n`), and the
+    result's `options["query_is"]` says which. `level` is the top one unless others are asked for; None is all of them.
+    Other options go to the capture (`heads`, `residual`, `edges`, `target`, `generate` …) and to the method, each to the one that knows it.
+    """
+    from attnflow import capture
+
+    ours, theirs = _sorted_options(options)
+    if model is None:
+        with resources.as_file(resources.files("attnflow") / "assets" / BUNDLED) as folder:
+            if not (folder / "config.json").is_file():
+                raise CaptureError(
+                    "the bundled model is not part of this installation. Pass model=…: a loaded model, a folder or a hub name."
+                )
+            found = capture.graph(str(folder), input, tokenizer, processor, **ours)
+    else:
+        found = capture.graph(model, input, tokenizer, processor, **ours)
+    graphs = found if isinstance(found, list) else [found]
+    made = [_attributed(graph, method, query, level, theirs) for graph in graphs]
+    return made if isinstance(found, list) else made[0]
+
+
+def _attributed(graph: Any, method: Any, query: Any, level: Any, options: dict[str, Any]) -> Attribution:
+    if query is None:
+        predicted = graph.options.get("predicted") or ()
+        queries: Any = list(dict.fromkeys(one["row"] for one in predicted)) or [graph.options["query"]]
+    else:
+        queries = [query] if isinstance(query, int | str) else list(query)
+    levels = [level] if isinstance(level, int) else level
+    return attribute(graph, method, queries=queries, levels=levels, **options)
+
+
+def _sorted_options(options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Options of the capture, and those of the method."""
+    from attnflow import capture
+
+    known = {*inspect.signature(capture.graph).parameters, *inspect.signature(mix).parameters}
+    ours = {name: value for name, value in options.items() if name in known}
+    return ours, {name: value for name, value in options.items() if name not in known}

@@ -1,0 +1,43 @@
+"""capture: from a model and an input to attention. The only part of attnflow that knows torch and transformers.
+
+Nothing heavy is imported until a name is used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from attnflow.errors import MissingExtra
+
+if TYPE_CHECKING:
+    from attnflow.capture._captum import captum
+    from attnflow.capture._capture import graph, stack
+    from attnflow.capture._reference import Reference
+    from attnflow.capture._references import blank_out, input_gradient
+
+__all__ = ["Reference", "blank_out", "captum", "graph", "input_gradient", "stack"]
+
+_HOMES = {
+    "graph": "_capture",
+    "stack": "_capture",
+    "blank_out": "_references",
+    "input_gradient": "_references",
+    "captum": "_captum",
+    "Reference": "_reference",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] in ("torch", "transformers"):
+            raise MissingExtra(f"{error.name}, which attnflow.capture needs,", extra="models") from None
+        raise
+
+
+def __dir__() -> list[str]:
+    return __all__

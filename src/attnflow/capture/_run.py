@@ -1,0 +1,116 @@
+"""One run of a model over one batch: its levels, and what its output was."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+from typing import Any
+
+import torch
+
+from attnflow.capture._batch import Batch
+from attnflow.capture._eager import seen_in
+from attnflow.capture._gradients import SoftmaxWatch, differentiable, record
+from attnflow.capture._levels import Level, Seen, levels_of
+from attnflow.capture._models import takes
+from attnflow.capture._query import positions_of
+from attnflow.capture._session import configs, eagerly, interface_configs, reading
+from attnflow.capture._stream import Record, Stream
+from attnflow.capture._targets import values
+from attnflow.errors import CaptureError
+
+
+def levels(
+    model: Any, batch: Batch, reader: Stream | Record, *, targets: Sequence[Any] = (None,), tokenizer: Any = None
+) -> list[Level]:
+    """Run the model once (borrowed already) and name what `reader` saw. With gradients, of the targets."""
+    gradients = isinstance(reader, Record) and reader.gradients
+    if isinstance(reader, Stream):
+        reader.shelf.capacity = layer_count(model)
+    with differentiable(model) if gradients else torch.no_grad():
+        outputs, seen = _forward(model, batch, reader)
+        if gradients:
+            record(seen, values(outputs, targets, positions_of(model, batch, tokenizer), model, tokenizer))
+    if isinstance(reader, Stream):
+        _mix_late(reader, seen)
+    _check_numbers(model, seen)
+    return levels_of(model, seen)
+
+
+def layer_count(model: Any) -> int:
+    """How many layers the configs speak of; 0 if they do not."""
+    counts = [getattr(config, "num_hidden_layers", 0) for config in configs(model)]
+    return max((count for count in counts if isinstance(count, int)), default=0)
+
+
+def forward(model: Any, batch: Batch) -> Any:
+    """The model's output, as it computes it itself."""
+    return model(**_arguments(model, batch))
+
+
+def _forward(model: Any, batch: Batch, reader: Stream | Record) -> tuple[Any, list[Seen]]:
+    if id(model.config) in {id(config) for config in interface_configs(model)}:
+        with reading(model, reader):
+            outputs = forward(model, batch)
+        if reader.seen:
+            return outputs, reader.seen
+    watch = SoftmaxWatch() if isinstance(reader, Record) and reader.gradients else None
+    with eagerly(model), watch or nullcontext():
+        outputs = _with_attentions(model, batch)
+        seen = seen_in(outputs, model)
+    if not seen:
+        raise CaptureError(f"{type(model).__name__} cannot be captured: {_why_none(model)}")
+    if watch:
+        watch.originals(seen)
+    return outputs, seen
+
+
+def _with_attentions(model: Any, batch: Batch) -> Any:
+    try:
+        return model(**{**_arguments(model, batch), "output_attentions": True})
+    except TypeError as error:
+        if "output_attentions" not in str(error):
+            raise
+        raise CaptureError(f"{type(model).__name__} cannot be captured: {_why_none(model)}") from None
+
+
+def _arguments(model: Any, batch: Batch) -> dict[str, Any]:
+    arguments = dict(batch.keywords)
+    if takes(model, "use_cache"):
+        arguments.setdefault("use_cache", False)
+    if getattr(model.config, "output_attentions", False):
+        arguments["output_attentions"] = False
+    if not getattr(model.config, "return_dict", True):
+        arguments["return_dict"] = True
+    return arguments
+
+
+def _why_none(model: torch.nn.Module) -> str:
+    """A sentence about a model in which no attention was found."""
+    lists = [module for module in model.modules() if isinstance(module, torch.nn.ModuleList) and len(module)]
+    if not lists:
+        return "no attention was computed while it ran."
+    longest = max(lists, key=len)
+    inner = sorted({type(part).__name__ for layer in longest for part in layer.children()})
+    return (
+        f"its {len(longest)} layers ({', '.join(inner)}) compute no attention that can be read. State-space, recurrent and "
+        "convolution layers have none; a model with attention code of its own would have to return it for output_attentions=True."
+    )
+
+
+def _mix_late(reader: Stream, seen: list[Seen]) -> None:
+    """Mix the heads of weights that came from the output, layer by layer, letting go of each."""
+    for layer, one in enumerate(seen):
+        if one.weights.ndim == 4:
+            one.weights = reader.mixed(layer, one.weights)
+
+
+def _check_numbers(model: Any, seen: Sequence[Seen]) -> None:
+    for number, one in enumerate(seen):
+        weights = one.weights
+        if isinstance(weights, torch.Tensor) and not weights.isfinite().all():
+            where = one.path or f"layer {number}"
+            raise CaptureError(
+                f"the attention of {type(model).__name__} at {where} holds NaN or infinity. Its weights do, or half precision "
+                "overflowed: check the weights, or load it in float32 or bfloat16."
+            )
