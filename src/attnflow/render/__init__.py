@@ -1,0 +1,16 @@
+"""From attributions to pictures: terminal, figure, page, widget. Core types never draw themselves; these read them.
+
+An attribution is first described as a `View`, plain numbers and words, and the back ends know only views.
+"""
+
+from __future__ import annotations
+
+from attnflow.render._describe import difference, view
+from attnflow.render._document import document
+from attnflow.render._figure import figure
+from attnflow.render._page import page
+from attnflow.render._terminal import terminal
+from attnflow.render._view import FlowView, Picture, View
+from attnflow.render._widget import widget
+
+__all__ = ["FlowView", "Picture", "View", "difference", "document", "figure", "page", "terminal", "view", "widget"]

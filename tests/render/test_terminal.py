@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import io
+import re
+
+import numpy as np
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+
+import attnflow as af
+from attnflow import render
+from attnflow.errors import InvalidArgument
+from tests.render.views import VIEWS, flow, view
+
+ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def printed(shown: object, *, colour: bool = False, width: int = 80, **options: object) -> str:
+    out = io.StringIO()
+    console = Console(file=out, width=width, force_terminal=colour, color_system="truecolor" if colour else None)
+    render.terminal(shown, console=console, **options)  # type: ignore[arg-type]
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("kind", ["strip", "levels"])
+@pytest.mark.parametrize("name", list(VIEWS))
+def test_every_view_fits_every_terminal(name: str, kind: str) -> None:
+    for colour, width in ((False, 80), (True, 80), (True, 200), (False, 40)):
+        text = printed(VIEWS[name](), colour=colour, width=width, kind=kind)
+        assert max(cell_len(ESCAPES.sub("", line)) for line in text.splitlines()) <= width
+        assert colour or "\x1b" not in text
+        assert "rollout" in text
+
+
+def test_the_strip_shows_value_method_query_and_level() -> None:
+    text = printed(view(values=np.tile([0.5, 0.1, 0.3, 0.0, 0.1], (3, 5, 1))), level=1, query=4)
+    assert text.startswith("rollout: what “are” draws on, at layer 1  (made up)")
+    assert "the▃ key█ ##s are▃" in text
+    assert re.search(r"2 key +0.3 +█+\n", text)
+    assert "not in the scale" in text
+
+
+def test_colours_are_of_the_ground_and_ink_reads_on_them() -> None:
+    shown = view(values=np.tile([0.0, 0.4, 0.2, 0.1, 0.0], (3, 5, 1)))
+    dark, light = (printed(shown, colour=True, theme=theme, top=0) for theme in ("dark", "light"))
+    assert "48;2;222;244;246" in dark  # the end of the dark ramp
+    assert "48;2;28;44;107" in light
+    assert ESCAPES.sub("", dark) == ESCAPES.sub("", light)
+
+
+def test_no_color_is_respected(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    render.terminal(view(), width=80)
+    assert not re.search(r"\x1b\[[0-9;]*(38|48);", capsys.readouterr().out)
+
+
+def test_levels_lists_the_largest_in_reading_order() -> None:
+    values = np.zeros((3, 5, 5))
+    values[:, 0, 3], values[:, 0, 1] = 0.2, 0.1
+    text = printed(view(values=values), kind="levels", top=2)
+    assert re.search(r"1 the .*\n.*⋮.*\n +3 ##s .*0\.2\n", text)
+    assert "3 more inputs" in text
+    assert "more inputs" not in printed(view(values=values), kind="levels", top=None)
+
+
+def test_many_levels_show_the_upper_ones() -> None:
+    text = printed(view(60, 5), kind="levels", width=80)
+    assert "do not fit" in text
+    assert " 59 " in text
+
+
+def test_hidden_special_tokens_are_gone() -> None:
+    assert "[CLS]" not in printed(view(query=1), special="hidden").split("\n", 1)[1]
+
+
+def test_advice_ends_the_output() -> None:
+    assert printed(VIEWS["some rows"]()).rstrip().endswith("⚠ Raw attention misleads here.")
+    assert "misleads" not in printed(VIEWS["some rows"](), level=0)
+
+
+def test_signs_show_without_colour() -> None:
+    text = printed(view(values=np.tile([0.0, -0.3, 0.3, 0.0, 0.0], (3, 5, 1))))
+    assert "the-█ key█" in text
+    assert "−0.3" in text
+
+
+def test_the_flow_of_a_pair(graph: af.AttentionGraph) -> None:
+    text = printed(flow())
+    assert "0.75 flows from “the” up to “is”" in text
+    assert "is →₀ the" in text
+    assert "is →₁ key →₀ the" in text
+    assert "layer 1: is ← key" in text
+    assert "flows from" in printed(af.bottleneck(graph, 1, 2))
+
+
+def test_control_characters_never_reach_the_terminal() -> None:
+    evil = af.AttentionGraph(np.full((1, 2, 2), 0.5), ["\x1b[2J", "a\u202eb"])
+    text = printed(af.rollout(evil))
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+
+
+def test_bad_arguments() -> None:
+    with pytest.raises(InvalidArgument, match=r"'strp'.* Did you mean 'strip'"):
+        render.terminal(view(), kind="strp")
+    with pytest.raises(InvalidArgument, match="top is how many"):
+        render.terminal(view(), top=-1)
+    with pytest.raises(InvalidArgument, match="no picture of a dict"):
+        render.terminal({})  # type: ignore[arg-type]
+    with pytest.raises(InvalidArgument, match="there is no level 7"):
+        render.terminal(view(), level=7)
+    with pytest.raises(InvalidArgument, match="2 queries of this view are 'a'"):
+        render.terminal(view(labels=["a", "a", "b", "c", "d"]), query="a")
