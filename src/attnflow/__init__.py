@@ -15,16 +15,21 @@ _HOMES = {
     "AttentionStack": "stack",
     "Attribution": "attribution",
     "AttnflowError": "errors",
+    "Bottleneck": "methods",
     "METHODS": "methods",
     "PatchGrid": "tokens",
     "Tokens": "tokens",
     "attribute": "methods",
+    "bottleneck": "methods",
     "by_head": "methods",
+    "explain": "_explain",
+    "flow": "methods",
+    "flow_bounds": "methods",
     "mix": "mixing",
     "raw": "methods",
     "rollout": "methods",
 }
-_ROOMS = ("errors",)  # modules that are part of the public face
+_ROOMS = ("capture", "errors", "evaluate", "render")  # modules that are part of the public face
 
 __all__ = [
     "METHODS",
@@ -32,22 +37,31 @@ __all__ = [
     "AttentionStack",
     "AttnflowError",
     "Attribution",
+    "Bottleneck",
     "PatchGrid",
     "Tokens",
     "attribute",
+    "bottleneck",
     "by_head",
+    "capture",
     "errors",
+    "evaluate",
+    "explain",
+    "flow",
+    "flow_bounds",
     "mix",
     "raw",
+    "render",
     "rollout",
 ]
 
 if TYPE_CHECKING:
-    from attnflow import errors
+    from attnflow import capture, errors, evaluate, render
+    from attnflow._explain import explain
     from attnflow.attribution import Attribution
     from attnflow.errors import AttnflowError
     from attnflow.graph import AttentionGraph
-    from attnflow.methods import METHODS, attribute, by_head, raw, rollout
+    from attnflow.methods import METHODS, Bottleneck, attribute, bottleneck, by_head, flow, flow_bounds, raw, rollout
     from attnflow.mixing import mix
     from attnflow.stack import AttentionStack
     from attnflow.tokens import PatchGrid, Tokens
