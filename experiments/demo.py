@@ -1,32 +1,50 @@
-"""What `make demo` shows: raw attention and rollout of a small example, from arrays alone."""
+"""What `make demo` shows: one sentence, three methods side by side, and a picture of them."""
 
 from __future__ import annotations
 
-import numpy as np
+import io
+from pathlib import Path
+
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 import attnflow as af
 
-# Two layers of one head. In the first, "cabinets" copies from "key"; in the second, "are" looks at "cabinets" only.
-TOKENS = ["the", "key", "to", "cabinets", "are"]
-FIRST = [[1, 0, 0, 0, 0], [0.1, 0.9, 0, 0, 0], [0.2, 0.2, 0.6, 0, 0], [0, 0.9, 0, 0.1, 0], [0, 0, 0, 0.2, 0.8]]
-SECOND = [[1, 0, 0, 0, 0], [0, 1, 0, 0, 0], [0, 0.2, 0.8, 0, 0], [0, 0.1, 0, 0.9, 0], [0, 0, 0, 0.9, 0.1]]
+SENTENCE = "The key to the cabinets"
+METHODS = ("raw", "rollout", "flow")
+PICTURE = Path("demo.svg")
+NARROW = 100  # columns below which three maps do not fit beside each other
 
 
 def main() -> None:
-    stack = af.AttentionStack(np.array([[FIRST], [SECOND]]), TOKENS)
-    table = Table(title="How much of what “are” says came from each token?")
-    for heading in ("method", *TOKENS):
-        table.add_column(heading, justify="right" if heading != "method" else "left")
-    for name, residual in (("raw", None), ("rollout", 0.5)):
-        row = af.attribute(stack, name, residual=residual, queries="are", levels=[-1]).of("are")
-        table.add_row(name, *(f"{score:.2f}" for score in row))
     console = Console()
-    console.print(table)
     console.print(
-        "Raw attention of the last layer does not see “key”, though “cabinets” had copied it one layer below."
+        f"Which verb follows “{SENTENCE}”, is or are? How much does each token count for the model's answer?\n"
     )
+    found = [af.explain(SENTENCE, method=method, level=None) for method in METHODS]
+    if console.width < NARROW:
+        for attribution in found:
+            af.render.terminal(attribution, console=console)
+            console.print()
+    else:
+        table = Table.grid(padding=(0, 2), expand=True)
+        table.add_row(*(drawn(attribution, console) for attribution in found))
+        console.print(table)
+    af.render.figure(found, kind="levels", path=PICTURE)
+    console.print(f"\nEvery level as a picture: {PICTURE.resolve()}")
+
+
+def drawn(attribution: af.Attribution, console: Console) -> Text:
+    """One map, for a third of the console."""
+    column = Console(
+        file=io.StringIO(),
+        width=console.width // len(METHODS) - 2,
+        force_terminal=console.is_terminal,
+        color_system="truecolor",
+    )
+    af.render.terminal(attribution, console=column)
+    return Text.from_ansi(column.file.getvalue())  # type: ignore[attr-defined]
 
 
 if __name__ == "__main__":
