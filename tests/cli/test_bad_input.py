@@ -118,11 +118,6 @@ def test_a_text_beyond_the_models_limit(model: Path) -> None:
     assert line.endswith("pass --truncate to cut it.")  # as the command line calls it
 
 
-def test_a_query_that_is_not_in_the_text(model: Path) -> None:
-    line = bad(1, "explain", "the key to the cabinets", "--model", model, "--query", "keys")
-    assert "no token is 'keys'. Did you mean 'key'" in line
-
-
 def test_an_unknown_folder(model: Path) -> None:
     line = bad(1, "explain", "the key", "--model", model.parent / "tinny")
     assert f"there is no folder '{model.parent / 'tinny'}'. Did you mean '{model}'?" in line
