@@ -13,6 +13,7 @@ import gc
 import json
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -29,10 +30,30 @@ ROUNDS = 2
 EAGER_LIMIT = 2048  # at 4096 eager wants 12 × 12 × 4096² × 4 bytes, 10 GB
 
 
-def status(field: str) -> float:
-    """A line of /proc/self/status in MB."""
+def anonymous() -> float:
+    """Memory of this process in MB, without the pages of libraries, which the system drops and reads again as it likes."""
     with open("/proc/self/status") as lines:
-        return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(field))
+        return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("RssAnon"))
+
+
+def peak_anonymous(run: Callable[[], object]) -> float:
+    """The most that `run` needs at once, result included, looked at every two milliseconds."""
+    before = highest = anonymous()
+    done = threading.Event()
+
+    def watch() -> None:
+        nonlocal highest
+        while not done.wait(0.002):
+            highest = max(highest, anonymous())
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    kept = run()
+    done.set()
+    watcher.join()
+    highest = max(highest, anonymous())
+    del kept
+    return highest - before
 
 
 def runner(way: str, model: Any, ids: Any) -> Callable[[], object]:
@@ -118,12 +139,7 @@ def measure(way: str, tokens: int) -> None:
     run = runner(way, model, torch.randint(1000, 30000, (1, tokens)))
     runner(way, model, torch.randint(1000, 30000, (1, 16)))()  # what is loaded on first use is not part of the run
     gc.collect()
-    with open("/proc/self/clear_refs", "w") as reset:
-        reset.write("5")
-    before = status("VmRSS")
-    kept = run()
-    peak = status("VmHWM") - before
-    del kept
+    peak = peak_anonymous(run)
     seconds = []
     for _ in range(max(2, min(20, 4096 // tokens))):
         start = time.perf_counter()

@@ -33,9 +33,9 @@ def main(graphs: int = GRAPHS) -> int:
             for query, key in pairs.tolist():
                 wanted = judge.flow(query, key)
                 off = abs(found.of(query)[key] - wanted) / judge.scale
-                worst, wrong = max(worst, off), wrong + (off > TOLERANCE)
+                worst, wrong = max(worst, off), wrong + bool(off > TOLERANCE)
                 slack = TOLERANCE * judge.scale
-                outside += not lower.of(query)[key] - slack <= wanted <= upper.of(query)[key] + slack
+                outside += bool(lower.of(query)[key] - slack > wanted or wanted > upper.of(query)[key] + slack)
         table.row(family, count, count * PAIRS, f"{worst:.1e}", wrong, outside)
         total += wrong + outside
     table.print(f"Flow against igraph: {total} disagreements")

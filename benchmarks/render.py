@@ -34,7 +34,9 @@ def graph(tokens: int, residual: float = 0.5) -> af.AttentionGraph:
     levels = np.zeros((LEVELS, tokens, tokens), dtype=np.float32)
     for level in levels:
         for _ in range(HEADS):
-            scores = rng.normal(size=(tokens, tokens)).astype(np.float32) * rng.uniform(0.5, 3) - distance * rng.uniform(0, 0.3)
+            scores = rng.normal(size=(tokens, tokens)).astype(np.float32) * rng.uniform(
+                0.5, 3
+            ) - distance * rng.uniform(0, 0.3)
             scores[:, 0] += rng.uniform(0, 6)
             weights = np.exp(scores - scores.max(axis=1, keepdims=True))
             level += weights / weights.sum(axis=1, keepdims=True) / HEADS
@@ -51,7 +53,9 @@ def painted(page: Page, path: Path) -> tuple[float, float]:
 
 
 def main(sizes: list[int]) -> None:
-    print(f"{'tokens':>7}{'values':>13}{'kept':>13}{'page MB':>9}{'off by':>9}{'python s':>10}{'first paint ms':>16}{'all ms':>8}{'hover ms':>10}")
+    print(
+        f"{'tokens':>7}{'values':>13}{'kept':>13}{'page MB':>9}{'off by':>9}{'python s':>10}{'first paint ms':>16}{'all ms':>8}{'hover ms':>10}"
+    )
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as play:
         browser = play.chromium.launch(executable_path="/usr/bin/chromium", args=list(FLAGS))
         for tokens in sizes:

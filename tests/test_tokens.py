@@ -130,6 +130,6 @@ def test_bad_collections(tokens: af.Tokens) -> None:
     with pytest.raises(InvalidArgument, match="a list of labels, got 5"):
         af.Tokens.of(5, 3)  # type: ignore[arg-type]
     assert af.Tokens.of((label for label in "abc"), 3).labels == ("a", "b", "c")  # type: ignore[arg-type]
-    assert tokens.positions(np.array(1)) == (1,)  # type: ignore[arg-type]
+    assert tokens.positions(np.array(1)) == (1,)
     with pytest.raises(InvalidArgument, match="a query is a whole number"):
         tokens.positions([np.array(1.5)])  # type: ignore[list-item]

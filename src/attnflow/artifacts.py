@@ -103,7 +103,8 @@ def _read(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     except InvalidArtifact:
         raise
     except Exception as error:  # whatever zip, npy or JSON parsers throw at foreign bytes means the same to the caller
-        raise InvalidArtifact(f"{path} is not a file of attnflow, or it is damaged: {_reason(error)}.") from error
+        advice = "" if "pickle" in str(error) else f": {_reason(error)}"  # numpy would advise to load it unsafely
+        raise InvalidArtifact(f"{path} is not a file of attnflow, or it is damaged{advice}.") from error
     return arrays, header
 
 

@@ -118,15 +118,18 @@ class Recipe:
             return FUSIONS[self.heads](matrices)
         return _checked_fusion(self.heads(matrices), matrices.shape[1:])
 
-    def finish(self, layer: int, matrix: Matrix) -> Matrix:
-        """What follows once the heads are one matrix: from `discard` to rows that sum to 1."""
+    def finish(self, layer: int, matrix: Matrix, out: Matrix | None = None) -> Matrix:
+        """What follows once the heads are one matrix: from `discard` to rows that sum to 1.
+
+        `out` takes the level, and may be the matrix itself.
+        """
         if self.discard:
             matrix = _discard(matrix, self.discard, self.tokens.special)
         alpha = self.alpha[layer]
         if self.drop_special:
             kept = ~self.tokens.special
             matrix, alpha = matrix[kept][:, kept], alpha[kept]
-        level: Matrix = matrix * (1 - alpha).astype(matrix.dtype)[:, None]
+        level: Matrix = np.multiply(matrix, (1 - alpha).astype(matrix.dtype)[:, None], out=out)
         np.einsum("ii->i", level)[:] += alpha.astype(matrix.dtype)  # a view of the diagonal
         if self.top_k is not None or self.threshold is not None:
             level *= _kept(level, self.top_k, self.threshold)

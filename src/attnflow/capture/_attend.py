@@ -54,7 +54,8 @@ def weigh(call: Call) -> tuple[torch.Tensor, torch.Tensor]:
 def _by_blocks(call: Call, take: Take | None) -> torch.Tensor:
     batch, heads, queries, width = call.query.shape
     keys, sink = call.key.shape[2], call.sinks is not None
-    query = (call.query * call.scale).reshape(batch * heads, queries, width)
+    # One input at a time is only looked at from another side; nothing is copied.
+    query = call.query.reshape(batch * heads, queries, width)
     key = _repeated(call.key, call.query).reshape(batch * heads, keys, width).transpose(1, 2)
     value = _repeated(call.value, call.query).reshape(batch * heads, keys, -1)
     output = value.new_empty(batch, queries, heads, value.shape[-1])
@@ -66,7 +67,7 @@ def _by_blocks(call: Call, take: Take | None) -> torch.Tensor:
         # A causal block sees no key after its last query; the weights there are zero without being computed.
         seen = min(stop, keys) if call.causal else keys
         scores = buffer[: batch * heads * (stop - start) * (seen + sink)].view(batch * heads, stop - start, seen + sink)
-        _scores(scores[..., :seen], query[:, start:stop], key[..., :seen])
+        _scores(scores[..., :seen], query[:, start:stop], key[..., :seen], call.scale)
         by_head = scores.view(batch, heads, stop - start, seen + sink)
         if call.softcap is not None:
             by_head[..., :seen].div_(call.softcap).tanh_().mul_(call.softcap)
@@ -90,11 +91,11 @@ def _sdpa(call: Call) -> torch.Tensor:
     return output.transpose(1, 2).contiguous()
 
 
-def _scores(out: torch.Tensor, query: torch.Tensor, key: torch.Tensor) -> None:
+def _scores(out: torch.Tensor, query: torch.Tensor, key: torch.Tensor, scale: float) -> None:
     if out.is_contiguous():
-        torch.bmm(query, key, out=out)
+        torch.baddbmm(out, query, key, beta=0, alpha=scale, out=out)  # β = 0: what was in `out` is not read
     else:
-        out.copy_(torch.bmm(query, key))
+        out.copy_(torch.bmm(query, key).mul_(scale))
 
 
 def _softmax(scores: torch.Tensor) -> torch.Tensor:

@@ -38,12 +38,17 @@ def as_graph(job: Job, found: Sequence[Level], item: int, options: dict[str, Any
     mixed = _mixed(found, item, options)
     for number, level in enumerate(found):
         matrix, idle = place(level, next(mixed) if level.seen else None, axis)
-        stored[number] = made.finish(number, matrix.astype(np.float32) if matrix.dtype == np.float16 else matrix)
+        if matrix.dtype == stored.dtype != np.float16:
+            made.finish(number, matrix, out=stored[number])
+        else:
+            stored[number] = made.finish(number, matrix.astype(np.promote_types(matrix.dtype, np.float32)))
         passive[number] = idle[kept]
         if idle.any():
             stored[number, passive[number]] = np.eye(count, dtype=dtype)[passive[number]]
         if level.seen is not None and item == job.batch.size - 1:
             level.seen.weights = level.seen.gradients = None  # freed while the next level is written
+    if isinstance(job.reader, Stream):
+        job.reader.shelf.close()
     stored.flags.writeable = False
     names, kinds = [level.name for level in found], [level.kind for level in found]
     said = {**made.options, "heads": jsonable(options["heads"]), **_said(job, item, axis, kept)}
@@ -52,13 +57,11 @@ def as_graph(job: Job, found: Sequence[Level], item: int, options: dict[str, Any
 
 def _storage(job: Job, found: Sequence[Level], count: int, dtype: str) -> NDArray[Any]:
     """Where the finished levels go: the places where they lie already, if they may stay, or one new array."""
-    if isinstance(job.reader, Stream) and all(level.seen is not None for level in found):
-        shelf = job.reader.shelf
-        matrices = [level.seen.weights for level in found if level.seen is not None]
-        if shelf.array is not None and shelf.holds(matrices) and matrices[0].shape == (1, count, count):
-            places: NDArray[Any] = shelf.array[: len(found), 0].numpy()
-            if places.dtype == dtype:
-                return places
+    matrices = [level.seen.weights for level in found if level.seen is not None]
+    if isinstance(job.reader, Stream) and len(matrices) == len(found):
+        places = job.reader.shelf.taken(matrices)
+        if places is not None and places.shape == (len(found), count, count) and places.dtype == dtype:
+            return places
     # Made before the levels: untouched pages cost nothing.
     return np.empty((len(found), count, count), dtype=dtype)
 

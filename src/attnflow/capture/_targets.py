@@ -106,7 +106,9 @@ def _index(target: Target, row: torch.Tensor, model: Any, tokenizer: Any) -> int
 
 
 def _named(name: str, count: int, model: Any, tokenizer: Any) -> int:
-    labels = getattr(model.config, "label2id", None) or {}
+    # id2label is what transformers trusts when the two differ; label2id alone may be left at its default
+    by_number = getattr(model.config, "id2label", None) or {}
+    labels = {label: number for number, label in by_number.items()}
     if len(labels) == count:  # a classifier
         for label, number in labels.items():
             if str(label).lower() == name.lower():

@@ -31,7 +31,9 @@ def ready() -> ModuleType:
 
 
 def _say_what_takes_so_long() -> None:
-    sys.stderr.write("attnflow: compiling the flow kernels. This happens once; they are kept for the next time.\n")
+    sys.stderr.write(
+        "attnflow: preparing the flow kernels. They are compiled at the first use and kept on disk for the next.\n"
+    )
 
 
 def _try_out(kernels: ModuleType) -> None:
@@ -56,4 +58,3 @@ def _try_out(kernels: ModuleType) -> None:
         np.ones((2, 1)),
     )
     kernels.min_products(square, square, square, square, 0, 1, square.copy(), square.copy())
-    kernels.widest_paths(np.ones((1, 3), np.int64), np.zeros(1), 0, 1, 1, 0.0, np.zeros((1, 2), np.int64), np.zeros(1))

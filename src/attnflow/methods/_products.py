@@ -11,7 +11,7 @@ from attnflow.methods._capacities import Matrix
 from attnflow.methods._threads import Counter, Work, run_together
 
 # Multiplications (here: minima) below which starting threads costs more than it saves, and those that one call does
-# at most, so that Ctrl-C is answered soon: about 50 ms.
+# at most, so that Ctrl-C is answered soon. Both are estimates.
 WORTH_THREADS = 1 << 24
 AT_ONCE = 1 << 26
 
