@@ -94,9 +94,9 @@ def test_patches_over_the_image(tmp_path: Path) -> None:
     for smooth in (True, False):
         drawn = render.figure(VIEWS["image"](), path=tmp_path / "p.png", smooth=smooth)
         picture, overlay = drawn.axes[0].images
-        assert picture.get_extent() == [0, 60, 40, 0]
-        assert overlay.get_extent() == [0, 60, 40, 0]
-        assert overlay.get_array().shape == (2, 3)
+        assert list(picture.get_extent()) == [0, 60, 40, 0]
+        assert list(overlay.get_extent()) == [0, 60, 40, 0]
+        assert np.asarray(overlay.get_array()).shape == (2, 3)
     with pytest.raises(InvalidArgument, match="no patch grid"):
         render.figure(view(), "patches")
 

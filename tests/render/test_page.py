@@ -80,7 +80,9 @@ def test_values_come_back_within_the_error_that_is_said(name: str, steps: int) -
     apart = np.isin(inputs, shown.special)[None, :] | np.equal.outer(shown.queries, inputs)
     scale = np.where(apart, 0, np.abs(shown.values)).max(axis=2, keepdims=True)
     assert plain["error"] < 0.01
-    assert (np.abs(back - shown.values) <= (plain["error"] * 1.001 + 1e-6) * np.maximum(scale, np.abs(shown.values))).all()
+    assert (
+        np.abs(back - shown.values) <= (plain["error"] * 1.001 + 1e-6) * np.maximum(scale, np.abs(shown.values))
+    ).all()
 
 
 @given(st.lists(st.text(min_size=1), min_size=1, max_size=6), st.text())
@@ -88,7 +90,7 @@ def test_text_stays_text(labels: list[str], title: str) -> None:
     n = len(labels)
     a = af.rollout(af.AttentionGraph(np.full((1, n, n), 1 / n), labels))
     parsed = Parsed(render.page(a, title=title or "x"))
-    expected = "html head meta meta meta meta title link style body main noscript script script".split()
+    expected = ["html", "head", *["meta"] * 4, "title", "link", "style", "body", "main", "noscript", "script", "script"]
     assert parsed.elements == expected
     assert len(json.loads(parsed.data)["texts"][0]["labels"]) == n
 
@@ -101,7 +103,11 @@ def test_a_token_that_closes_the_script_does_not(tmp_path: Path) -> None:
     assert json.loads(Parsed(text).data)["texts"][0]["labels"] == [EVIL, "<!--"]
 
 
-@given(st.recursive(st.none() | st.text() | st.integers(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
+@given(
+    st.recursive(
+        st.none() | st.text() | st.integers(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
+    )
+)
 def test_embedded_json_means_the_same_and_cannot_end_its_element(content: Any) -> None:
     text = embedded(content)
     assert not set("<>&\u2028\u2029") & set(text)
@@ -134,7 +140,9 @@ def test_every_view_becomes_a_document(name: str) -> None:
 def test_texts_methods_differences_and_flows(graph: af.AttentionGraph) -> None:
     other = af.AttentionGraph(np.full((2, 3, 3), 1 / 3), ["x", "y", "z"])
     plain = render.document(
-        [af.raw(graph), af.rollout(graph), af.rollout(other), af.bottleneck(other, 0, 2)], graphs=[graph, other], difference=True
+        [af.raw(graph), af.rollout(graph), af.rollout(other), af.bottleneck(other, 0, 2)],
+        graphs=[graph, other],
+        difference=True,
     )
     first, second = plain["texts"]
     assert [one["method"] for one in first["views"]] == ["raw", "rollout", "raw − rollout"]
@@ -166,6 +174,15 @@ def test_a_query_opens_the_texts_that_have_it(graph: af.AttentionGraph) -> None:
         render.document([af.raw(graph), af.raw(other)], query="w")
 
 
+def test_methods_share_a_scale_unless_one_would_go_pale() -> None:
+    small, large = view(1, values=np.full((1, 5, 5), 0.1)), view(1, values=np.full((1, 5, 5), 0.9))
+    assert render.document([small, small])["scale"] == "shared"
+    assert render.document([small, large])["scale"] == "separate"
+    assert render.document([small, large], scale="shared")["scale"] == "shared"
+    with pytest.raises(InvalidArgument, match="scale"):
+        render.document(small, scale="log")
+
+
 def test_queries_are_chosen_or_thinned(monkeypatch: pytest.MonkeyPatch) -> None:
     plain = render.document(view(n=40), queries=["w3", 39])["texts"][0]
     assert plain["views"][0]["queries"] == [0, 3, 39]
@@ -188,12 +205,24 @@ def test_images_come_along(tmp_path: Path) -> None:
     Image.fromarray(pixels).save(tmp_path / "p.png")
     grid = af.PatchGrid(2, 3, 0)
     a = af.rollout(af.AttentionGraph(np.full((1, 6, 6), 1 / 6), af.Tokens(list("abcdef"), grids=[grid])))
-    for image in (pixels, tmp_path / "p.png", str(tmp_path / "p.png"), Image.fromarray(pixels), pixels[..., 0], pixels / 255.0):
+    for image in (
+        pixels,
+        tmp_path / "p.png",
+        str(tmp_path / "p.png"),
+        Image.fromarray(pixels),
+        pixels[..., 0],
+        pixels / 255.0,
+    ):
         found = render.document(a, images=image)["texts"][0]["grids"][0]
         assert found["image"].startswith("data:image/")
         assert (found["size"], found["box"]) == ([60, 40], [0, 0, 60, 40])
     (tmp_path / "not.png").write_text("no image")
-    for bad, words in ((pixels.ravel(), "got shape"), (tmp_path / "gone.png", "could not read"), (tmp_path / "not.png", "not an image"), (pixels + 300.0, "from 0 to 1")):
+    for bad, words in (
+        (pixels.ravel(), "got shape"),
+        (tmp_path / "gone.png", "could not read"),
+        (tmp_path / "not.png", "not an image"),
+        (pixels + 300.0, "from 0 to 1"),
+    ):
         with pytest.raises(InvalidArgument, match=words):
             render.document(a, images=bad)
     with pytest.raises(InvalidArgument, match="2 images"):

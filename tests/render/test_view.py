@@ -52,7 +52,9 @@ def test_shapes_and_queries_are_checked() -> None:
 def test_the_opening_query_is_the_named_one_then_the_last_of_a_decoder_then_the_first_special() -> None:
     causal = np.tril(np.ones((4, 4))) / np.arange(1, 5)[:, None]
     assert render.view(af.rollout(af.AttentionGraph(causal[None]))).query == 3
-    full = af.AttentionGraph(np.full((1, 4, 4), 0.25), af.Tokens("a b [S] c".split(), special=[0, 0, 1, 0]))
+    full = af.AttentionGraph(
+        np.full((1, 4, 4), 0.25), af.Tokens(["a", "b", "[S]", "c"], special=[False, False, True, False])
+    )
     assert render.view(af.rollout(full)).query == 2
     named = af.AttentionGraph(full.levels, full.tokens, options={"query": 1})
     assert render.view(af.rollout(named)).query == 1
@@ -91,7 +93,9 @@ def test_advice_where_a_method_misleads(graph: af.AttentionGraph) -> None:
     assert "decoder" in render.view(af.rollout(af.AttentionGraph([causal] * 3))).notes[2]
     a = af.rollout(graph)
     shares = (0.0, 0.2, 0.9)
-    full = af.Attribution(a.scores, a.tokens, "flow", a.levels, a.queries, a.inputs, saturation=Saturation(shares, shares, shares))
+    full = af.Attribution(
+        a.scores, a.tokens, "flow", a.levels, a.queries, a.inputs, saturation=Saturation(shares, shares, shares)
+    )
     assert "90% of the flows" in render.view(full).notes[2]
     assert render.view(full).notes[1] == ""
 
@@ -112,7 +116,10 @@ def test_flows_in_words(graph: af.AttentionGraph) -> None:
     assert sum(edge.flow for edge in seen.edges if edge.cut) == pytest.approx(0.2)
     assert "input" in seen.limit
     assert "“a”" in seen.sentence
-    assert "query" in flow_view(af.bottleneck(one_way, 1, 1)).limit or "way" in flow_view(af.bottleneck(one_way, 1, 1)).limit
+    assert (
+        "query" in flow_view(af.bottleneck(one_way, 1, 1)).limit
+        or "way" in flow_view(af.bottleneck(one_way, 1, 1)).limit
+    )
     b = af.bottleneck(graph, 2, 1)
     assert {tuple(edge)[:3] for edge in b.cut} == {tuple(edge)[:3] for edge in flow_view(b).edges if edge.cut}
     assert sum(path.amount for path in flow_view(b).paths) == pytest.approx(b.value)

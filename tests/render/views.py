@@ -11,12 +11,24 @@ from attnflow.render._view import Edge, Grid, Path
 from attnflow.tokens import Word
 
 
-def view(levels: int = 3, n: int = 5, *, labels: list[str] | None = None, values: np.ndarray | None = None, **more: object) -> View:
+def view(
+    levels: int = 3, n: int = 5, *, labels: list[str] | None = None, values: np.ndarray | None = None, **more: object
+) -> View:
     rng = np.random.default_rng(3)
     made = rng.dirichlet(np.full(n, 0.5), size=(levels, n)) if values is None else values
     every = tuple(range(n))
-    given: dict[str, object] = {"queries": every, "inputs": every, "query": 0, "caption": "made up", "special": (0,)} | more
-    names = tuple(labels or ("[CLS]", "the", "key", "##s", "are")[:n] or ()) if n <= 5 or labels else tuple(f"w{i}" for i in every)
+    given: dict[str, object] = {
+        "queries": every,
+        "inputs": every,
+        "query": 0,
+        "caption": "made up",
+        "special": (0,),
+    } | more
+    names = (
+        tuple(labels or ("[CLS]", "the", "key", "##s", "are")[:n] or ())
+        if n <= 5 or labels
+        else tuple(f"w{i}" for i in every)
+    )
     return View(method="rollout", values=made, labels=names, levels=tuple(f"layer {i}" for i in range(levels)), **given)  # type: ignore[arg-type]
 
 
@@ -46,13 +58,28 @@ def some_rows() -> View:
     values = np.random.default_rng(6).random((2, 2, 3))
     words = (Word(2, 4, "keys"),)
     return view(
-        2, 5, values=values, queries=(1, 4), inputs=(0, 2, 3), query=4, words=words, joined=(3,), notes=("", "Raw attention misleads here.")
+        2,
+        5,
+        values=values,
+        queries=(1, 4),
+        inputs=(0, 2, 3),
+        query=4,
+        words=words,
+        joined=(3,),
+        notes=("", "Raw attention misleads here."),
     )
 
 
 VIEWS: dict[str, Callable[[], View]] = {
     "one token": lambda: view(2, 1, labels=["alone"], special=()),
-    "2,048 tokens": lambda: view(2, 2048, labels=[f"w{i % 83}" for i in range(2048)], queries=(0, 2047), query=2047, values=np.random.default_rng(7).random((2, 2, 2048))),
+    "2,048 tokens": lambda: view(
+        2,
+        2048,
+        labels=[f"w{i % 83}" for i in range(2048)],
+        queries=(0, 2047),
+        query=2047,
+        values=np.random.default_rng(7).random((2, 2, 2048)),
+    ),
     "one level": lambda: view(1, 5),
     "all zero": lambda: view(values=np.zeros((3, 5, 5))),
     "all special": lambda: view(special=(0, 1, 2, 3, 4)),
@@ -66,6 +93,13 @@ VIEWS: dict[str, Callable[[], View]] = {
 
 def flow() -> FlowView:
     """Two paths from position 2 to position 0 over two levels; the cut lies at the query."""
-    edges = (Edge(1, 2, 2, 0.5, 0.5, True), Edge(1, 2, 1, 0.25, 0.25, True), Edge(0, 2, 0, 0.5, 0.6, False), Edge(0, 1, 0, 0.25, None, False))
+    edges = (
+        Edge(1, 2, 2, 0.5, 0.5, True),
+        Edge(1, 2, 1, 0.25, 0.25, True),
+        Edge(0, 2, 0, 0.5, 0.6, False),
+        Edge(0, 1, 0, 0.25, None, False),
+    )
     paths = (Path(0.5, (2, 2, 0)), Path(0.25, (2, 1, 0)))
-    return FlowView(2, 0, 0.75, "It is limited at the query.", ("the", "key", "is"), ("layer 0", "layer 1"), edges, paths)
+    return FlowView(
+        2, 0, 0.75, "It is limited at the query.", ("the", "key", "is"), ("layer 0", "layer 1"), edges, paths
+    )

@@ -440,37 +440,39 @@ function mapDrawing({ columns, rows, valueAt, end, signed, palette, xTitle, yTit
   const room = Math.max(60, width - left - 4);
   const across = Math.min(room, cn * cellMost);
   const cell = across / cn;
-  const down = square ? Math.max(Math.min(cell * rn, 1400), 24) : Math.max(rn * 14, Math.min(rn * 24, 420));
+  const least = cell < 6 ? across * 0.6 : 24; // a map of few rows and many columns is stretched
+  const down = square ? Math.max(Math.min(cell * rn, 1400), Math.min(least, rn * 24)) : Math.max(rn * 14, Math.min(rn * 24, 420));
+  const top = 7; // half a label
   const labels = columns.slice(c0, c0 + cn);
   const stepX = everyNth(cn, across, 13);
   const stepY = everyNth(rn, down, 13);
   const bottom = Math.min(96, Math.max(10, ...labels.filter((_, i) => i % stepX === 0).slice(0, 400).map((name) => widthOf(name)))) + 24;
   const cellHeight = down / rn;
   return {
-    width: left + across + 4, height: down + bottom + 4, left, across, down, cell, cellHeight, part: [c0, cn, r0, rn],
+    width: left + across + 4, height: top + down + bottom + 2, left, across, down, cell, cellHeight, part: [c0, cn, r0, rn],
     /** The cell under a point, or null. */
     cellAt(x, y) {
-      const [c, r] = [Math.floor((x - left) / cell), Math.floor((y - 2) / cellHeight)];
+      const [c, r] = [Math.floor((x - left) / cell), Math.floor((y - top) / cellHeight)];
       return c >= 0 && c < cn && r >= 0 && r < rn ? [c + c0, r + r0] : null;
     },
     boxOf([c, r]) {
       if (c < c0 || c >= c0 + cn || r < r0 || r >= r0 + rn) return null;
-      return [left + (c - c0) * cell, 2 + (r - r0) * cellHeight, cell, cellHeight];
+      return [left + (c - c0) * cell, top + (r - r0) * cellHeight, cell, cellHeight];
     },
     draw(pen) {
       const [pc, pr] = [Math.min(cn, Math.ceil(across * (pen.scale ?? 2))), Math.min(rn, Math.ceil(down * (pen.scale ?? 2)))];
-      pen.cells(left, 2, across, down, pc, pr, (c, r) => colourOf(pooled(c, r, pc, pr)));
-      pen.rect(left - 0.5, 1.5, across + 1, down + 1, { stroke: palette.line });
+      pen.cells(left, top, across, down, pc, pr, (c, r) => colourOf(pooled(c, r, pc, pr)));
+      pen.rect(left - 0.5, top - 0.5, across + 1, down + 1, { stroke: palette.line });
       for (let i = 0; i < cn; i += stepX) {
         const chosen = marked?.column === i + c0;
-        pen.text(left + (i + 0.5) * cell, down + 8, shortened(labels[i], 90), { anchor: "end", turn: -90, fill: chosen ? palette.cut : palette.ink, weight: chosen ? 700 : 400 });
+        pen.text(left + (i + 0.5) * cell, top + down + 6, shortened(labels[i], 90), { anchor: "end", turn: -90, fill: chosen ? palette.cut : palette.ink, weight: chosen ? 700 : 400 });
       }
       for (let i = 0; i < rn; i += stepY) {
         const chosen = marked?.row === i + r0;
-        pen.text(left - 6, 2 + (i + 0.5) * cellHeight, shortened(rows[i + r0], 108), { anchor: "end", fill: chosen ? palette.cut : palette.ink, weight: chosen ? 700 : 400 });
+        pen.text(left - 6, top + (i + 0.5) * cellHeight, shortened(rows[i + r0], 108), { anchor: "end", fill: chosen ? palette.cut : palette.ink, weight: chosen ? 700 : 400 });
       }
-      pen.text(left + across / 2, down + bottom - 6, xTitle, { anchor: "middle", fill: palette.soft });
-      pen.text(8, 2 + down / 2, yTitle, { anchor: "middle", turn: -90, fill: palette.soft });
+      pen.text(left + across / 2, top + down + bottom - 8, xTitle, { anchor: "middle", fill: palette.soft });
+      pen.text(8, top + down / 2, yTitle, { anchor: "middle", turn: -90, fill: palette.soft });
     },
   };
 
@@ -651,6 +653,14 @@ function choice(label, options, value, onpick) {
 
 const THEMES = { auto: ["◐", "as the system"], light: ["☀", "light"], dark: ["☾", "dark"] };
 
+/** Whether the surroundings are dark: a notebook's own theme, else the system's. */
+function isDark(media) {
+  const { body } = globalThis.document;
+  if (body.dataset.jpThemeLight) return body.dataset.jpThemeLight === "false";
+  if (/\bvscode-(light|dark)\b/.test(body.className)) return body.classList.contains("vscode-dark");
+  return media.matches;
+}
+
 class Viewer {
   constructor(root, plain, { page = false, ask = null, onquery = null } = {}) {
     this.root = root;
@@ -661,6 +671,8 @@ class Viewer {
     this.dark = globalThis.matchMedia("(prefers-color-scheme: dark)");
     this.schemeChanged = () => this.paintAll();
     this.dark.addEventListener("change", this.schemeChanged);
+    this.rethemed = new MutationObserver(this.schemeChanged);
+    this.rethemed.observe(globalThis.document.body, { attributes: true, attributeFilter: ["data-jp-theme-light", "class"] });
     this.resized = new ResizeObserver(() => this.later());
     this.load(plain);
   }
@@ -668,7 +680,7 @@ class Viewer {
   load(plain) {
     this.document = plain;
     this.texts = plain.texts.map((text) => new Text(text));
-    this.state = { theme: plain.theme, special: plain.special, words: false, shared: true, smooth: true, tab: null, preview: null, cursor: null };
+    this.state = { theme: plain.theme, special: plain.special, words: false, shared: plain.scale === "shared", smooth: true, tab: null, preview: null, cursor: null };
     this.build();
     this.openText(0);
   }
@@ -676,6 +688,7 @@ class Viewer {
   destroy() {
     this.dark.removeEventListener("change", this.schemeChanged);
     this.resized.disconnect();
+    this.rethemed.disconnect();
     this.root.replaceChildren();
   }
 
@@ -708,7 +721,7 @@ class Viewer {
   }
 
   get palette() {
-    const scheme = this.state.theme === "auto" ? (this.dark.matches ? "dark" : "light") : this.state.theme;
+    const scheme = this.state.theme === "auto" ? (isDark(this.dark) ? "dark" : "light") : this.state.theme;
     if (this.inks?.scheme !== scheme) this.inks = new Palette(this.document.ramps, scheme);
     return this.inks;
   }
@@ -975,6 +988,7 @@ class Viewer {
   /** Once a frame, however often something changed; `light` leaves the pictures as they are. */
   later(light = false) {
     this.heavy = this.heavy || !light;
+    this.root.dataset.painted = "";
     if (this.frame) return;
     this.frame = requestAnimationFrame(() => {
       this.frame = null;
@@ -1149,7 +1163,7 @@ class Viewer {
         marked: { row: asked.findIndex((unit) => unit.index === pinned), column: -1 }, window: state.window,
       }, width);
       return {
-        title: view.method, said: `every query · ${this.levelName}${view.caption && ` · ${view.caption}`}`, end: this.sharedEnd(ends, i), signed: view.signed,
+        title: view.method, said: `${asked.length ? "every query" : "not computed"} · ${this.levelName}${view.caption && ` · ${view.caption}`}`, end: this.sharedEnd(ends, i), signed: view.signed,
         make: asked.length ? make : null, size: [units.length, asked.length],
         describe: ([c, r]) => [`“${asked[r].label}” draws on “${units[c].label}”`, `${view.method}: ${numberOf(rows[r][units[c].index])}`],
         pick: ([, r]) => this.pin(asked[r]),

@@ -107,7 +107,7 @@ def readable(label: str) -> str:
 
 def how(options: Mapping[str, Any]) -> str:
     """How an attribution or a graph was made, in a line: model, edges, heads, residual, and what else was chosen."""
-    said = [PurePath(str(options["model"])).name] if options.get("model") else []
+    said = [_model(str(options["model"]))] if options.get("model") else []
     if options.get("edges", "attention") != "attention":
         said.append(f"{options['edges']} edges")
     if "heads" in options:
@@ -122,6 +122,12 @@ def how(options: Mapping[str, Any]) -> str:
         if options.get(name) is True:
             said.append(words)
     return " · ".join(said)
+
+
+def _model(name: str) -> str:
+    """The end of a hub name or of a folder, unless a folder is just called “model”."""
+    path = PurePath(name)
+    return path.parent.name if path.name == "model" and path.parent.name else path.name
 
 
 def _heads(heads: Any) -> str:

@@ -19,11 +19,12 @@ from attnflow.render._flow_view import flow_view, main_flows
 from attnflow.render._picture import encoded
 from attnflow.render._quantise import cube, size_of, steps_for
 from attnflow.render._shown import Shown, as_view, listed
-from attnflow.render._view import SPECIAL, FlowView, Grid, View
+from attnflow.render._view import SPECIAL, FlowView, Grid, View, counted, limit
 
 FORMAT_VERSION = 1
 MOST_VALUES = 12_000_000  # in one document; what is more drops queries
 MOST_LETTERS = 7_000_000  # of values; what is more is divided into fewer steps
+SCALES = (None, "shared", "separate")
 THEMES = ("auto", "light", "dark")
 
 
@@ -34,6 +35,7 @@ def document(
     query: int | str | None = None,
     level: int = -1,
     special: str = "unscaled",
+    scale: str | None = None,
     graphs: AttentionGraph | Sequence[AttentionGraph] = (),
     bottlenecks: Any = "auto",
     images: Any = None,
@@ -45,7 +47,8 @@ def document(
 
     `graphs` are what the attributions came from; of each, the flows of the opening query are added as pairs
     (`bottlenecks="auto"`: from the inputs that it draws most on). `bottlenecks` can be a list of them instead, or None.
-    `difference` adds, where a text has exactly two attributions, the first minus the second. `queries` limits the
+    `scale` is "shared" by the methods of a text or "separate"; None shares it where their largest values are within a
+    factor of three. `difference` adds, where a text has exactly two attributions, the first minus the second. `queries` limits the
     rows to these; without it all are kept up to twelve million values, and beyond that the opening one, special tokens
     and evenly spaced others, which the page says. `images` are the pictures under the patch grids, one for each text
     that has grids.
@@ -54,6 +57,8 @@ def document(
         raise InvalidArgument(f"unknown value for special {special!r}." + suggest(special, SPECIAL))
     if theme not in THEMES:
         raise InvalidArgument(f"unknown theme {theme!r}." + suggest(theme, THEMES))
+    if scale not in SCALES:
+        raise InvalidArgument(f"unknown scale {scale!r}." + suggest(scale, ("shared", "separate")))
     found = _opened(listed(shown), query)
     texts = _texts([one for one in found if isinstance(one, View)], images)
     flows = [one for one in found if isinstance(one, FlowView)]
@@ -75,6 +80,7 @@ def document(
         "theme": theme,
         "special": special,
         "level": level,
+        "scale": scale or _fitting_scale(texts),
         "ramps": {t: {k: hexes(t, k, 65) for k in ("sequential", "diverging")} for t in ("light", "dark")},
         "texts": _described(texts, flows) or [_flows_alone(flows)],
     }
@@ -96,11 +102,23 @@ def _opened(shown: Sequence[Shown], query: int | str | None) -> list[View | Flow
     return found
 
 
+def _fitting_scale(texts: Sequence[Sequence[View]]) -> str:
+    """One scale for all methods, unless some would go pale beside others, as rollout does beside flow."""
+    for views in texts:
+        ends = [
+            limit(view.by_level(view.query), counted(view, view.query, "unscaled")) for view in views if not view.signed
+        ]
+        if ends and max(ends) > 3 * min(ends):
+            return "separate"
+    return "shared"
+
+
 def _texts(views: Sequence[View], images: Any) -> list[list[View]]:
     """Views of the same tokens together, in the order in which they came; with their images."""
-    texts: dict[tuple[str, ...], list[View]] = {}
+    texts: dict[tuple[Any, ...], list[View]] = {}
     for view in views:
-        texts.setdefault(view.labels, []).append(view)
+        shapes = tuple(grid[:3] for grid in view.grids)
+        texts.setdefault((view.labels, view.special, view.words, shapes), []).append(view)
     given = images if isinstance(images, list) else [] if images is None else [images]
     with_grids = [views for views in texts.values() if views[0].grids]
     if len(given) > len(with_grids):
@@ -126,7 +144,9 @@ def _flows_of(graph: AttentionGraph, texts: Sequence[Sequence[View]]) -> list[Fl
     for views in texts:
         if len(views[0].labels) == len(graph.tokens) and views[0].labels == labels_of(graph):
             return main_flows(graph, views[0].query)
-    raise InvalidArgument("a graph was given whose tokens are those of no attribution; its flows have no text to belong to.")
+    raise InvalidArgument(
+        "a graph was given whose tokens are those of no attribution; its flows have no text to belong to."
+    )
 
 
 def _with_queries(view: View, queries: Iterable[int | str] | None) -> View:
@@ -214,7 +234,17 @@ def _flow(flow: FlowView) -> dict[str, Any]:
         "limit": flow.limit,
         "caption": flow.caption,
         "levels": list(flow.levels),
-        "edges": [[e.level, e.query, e.key, _rounded(e.flow), None if e.capacity is None else _rounded(e.capacity), int(e.cut)] for e in flow.edges],
+        "edges": [
+            [
+                e.level,
+                e.query,
+                e.key,
+                _rounded(e.flow),
+                None if e.capacity is None else _rounded(e.capacity),
+                int(e.cut),
+            ]
+            for e in flow.edges
+        ],
         "paths": [[_rounded(path.amount), list(path.positions)] for path in flow.paths],
     }
 

@@ -94,8 +94,7 @@ def _form(path: str | os.PathLike[str] | None) -> str:
 
 # What a label may be written in besides DejaVu Sans, where it is installed.
 _FONTS = (
-    "Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Sans Arabic", "Noto Sans Hebrew", "Noto Sans Devanagari", "Noto Sans Thai",
-    "Noto Sans Symbols2", "PingFang SC", "Hiragino Sans", "Microsoft YaHei", "Malgun Gothic", "Arial Unicode MS", "Segoe UI",
+    "Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Sans Arabic", "Noto Sans Hebrew", "Noto Sans Devanagari", "Noto Sans Thai", "PingFang SC", "Hiragino Sans", "Microsoft YaHei", "Malgun Gothic", "Arial Unicode MS", "Segoe UI",
 )  # fmt: skip
 
 

@@ -22,12 +22,16 @@ def patches(views: Sequence[View], choice: Choice) -> Figure:
     panels = [panel(view, choice, "row") for view in views]
     maps = [(p, grid, patch_values(p, grid)) for p in panels for grid in p.view.grids]
     if not maps:
-        raise InvalidArgument("these tokens have no patch grid: give Tokens(labels, grids=[PatchGrid(rows, columns, offset)]).")
+        raise InvalidArgument(
+            "these tokens have no patch grid: give Tokens(labels, grids=[PatchGrid(rows, columns, offset)])."
+        )
     side = choice.width or (3.4 if len(maps) > 1 else 4.2)
     tall = max(_height(grid) for _, grid, _ in maps)
     columns = min(len(maps), 4)
     lines = -(-len(maps) // columns)
-    figure = Drawing(figsize=(columns * (side + 0.15) + 0.8, lines * (side * min(tall, 1.8) + 0.5)), layout="constrained")
+    figure = Drawing(
+        figsize=(columns * (side + 0.15) + 0.8, lines * (side * min(tall, 1.8) + 0.8)), layout="constrained"
+    )
     axes = figure.subplots(lines, columns, squeeze=False)
     only = [Panel(p.view, found.ravel(), _counted(p, grid, choice), p.text) for p, grid, found in maps]
     norms = scales(only, choice)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -71,10 +72,14 @@ def panel(view: View, choice: Choice, kind: str) -> Panel:
     view = visible(view, choice)
     level = view.level(choice.level)
     if kind == "matrix":
-        return Panel(view, view.values[level], counted(view, None, choice.special), f"every query · {view.levels[level]}")
+        return Panel(
+            view, view.values[level], counted(view, None, choice.special), f"every query · {view.levels[level]}"
+        )
     chosen = counted(view, view.query, choice.special)
     if kind == "row":
-        return Panel(view, view.row(view.query, level), chosen, f"query {view.label(view.query)} · {view.levels[level]}")
+        return Panel(
+            view, view.row(view.query, level), chosen, f"query {view.label(view.query)} · {view.levels[level]}"
+        )
     return Panel(view, view.by_level(view.query), chosen, f"query {view.label(view.query)} · every level")
 
 
@@ -105,10 +110,12 @@ def colours(choice: Choice, *, signed: bool) -> ListedColormap:
 
 def title(axes: Axes, p: Panel) -> None:
     """The method, and in smaller letters what is drawn and how it was made."""
-    said = " · ".join(part for part in (p.text, p.view.caption) if part)
-    axes.set_title(p.view.method, fontweight="bold", pad=16)
+    spec, figure = axes.get_subplotspec(), axes.get_figure()
+    room = figure.get_figwidth() / (spec.get_gridspec().ncols if spec else 1) if isinstance(figure, Figure) else 6.5
+    lines = textwrap.wrap(" · ".join(part for part in (p.text, p.view.caption) if part), max(24, int(room * 14)))
+    axes.set_title(p.view.method, fontweight="bold", pad=6 + 10 * len(lines))
     axes.annotate(
-        said, (0, 1), xytext=(0, 4), xycoords="axes fraction", textcoords="offset points",
+        "\n".join(lines), (0, 1), xytext=(0, 4), xycoords="axes fraction", textcoords="offset points",
         fontsize=7.5, color=SOFT, annotation_clip=False, va="bottom",
     ).set_in_layout(False)  # fmt: skip
 

@@ -48,7 +48,12 @@ def strip(views: Sequence[View], choice: Choice) -> Figure:
         end = float(norm.vmax or 1)
         axes.text(EDGE, top + 0.1, p.view.method, fontweight="bold", va="center", fontsize=10)
         axes.text(
-            EDGE, top + 0.29, " · ".join(s for s in (p.text, p.view.caption) if s), va="center", fontsize=7.5, color=SOFT
+            EDGE,
+            top + 0.29,
+            " · ".join(s for s in (p.text, p.view.caption) if s),
+            va="center",
+            fontsize=7.5,
+            color=SOFT,
         )
         _legend(axes, p, norm, choice, width - EDGE, top + 0.08)
         for token in tokens:
@@ -83,7 +88,12 @@ def _legend(axes: object, p: Panel, norm: Normalize, choice: Choice, right: floa
         ground = colour(2 * share - 1 if p.signed else share, choice.theme, signed=p.signed)
         axes.add_patch(  # type: ignore[attr-defined]
             FancyBboxPatch(
-                (left + step * cell, top), cell, 0.09, boxstyle="square,pad=0", linewidth=0, facecolor=np.array(ground) / 255
+                (left + step * cell, top),
+                cell,
+                0.09,
+                boxstyle="square,pad=0",
+                linewidth=0,
+                facecolor=np.array(ground) / 255,
             )
         )
     for x, value, side in ((left - 0.04, norm.vmin, "right"), (left + steps * cell + 0.04, norm.vmax, "left")):

@@ -62,4 +62,3 @@ def limit_in_words(
     most = max(by_level, key=lambda n: by_level[n])
     share = by_level[most] / (sum(by_level.values()) or 1.0)
     return f"It is limited on the way: {count} from {first} to {last} carry all that fits, {share:.0%} of it at {levels[most]}."
-

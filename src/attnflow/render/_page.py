@@ -45,7 +45,7 @@ def page(shown: Shown | Sequence[Shown], path: str | os.PathLike[str] | None = N
     """One HTML file that works from disk without a network; the HTML is returned, and written to `path` if given.
 
     `shown` is one attribution (or view) or several: those of the same tokens are methods to compare, others are further
-    texts. The options are those of `document`: `title`, `query`, `level`, `special`, `graphs`, `bottlenecks`, `images`,
+    texts. The options are those of `document`: `title`, `query`, `level`, `special`, `scale`, `graphs`, `bottlenecks`, `images`,
     `difference`, `queries`, `theme`.
     """
     content = document(shown, **options)

