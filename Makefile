@@ -52,5 +52,5 @@ $(USE): pyproject.toml constraints.txt
 	touch $@
 
 $(DEV): $(USE)
-	$(PIP) --editable '.[models,plot,notebook,references]' --group dev
+	$(PIP) --editable '.[all]' --group dev
 	touch $@
