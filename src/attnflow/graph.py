@@ -18,6 +18,9 @@ from attnflow.tokens import UNSET, Tokens, checked_index
 # How far rounding alone may take the sum of a row that was 1, by bytes per number. What is further away was meant so.
 ROUNDING = {2: 1e-3, 4: 1e-5, 8: 1e-9}
 
+# Numbers that `carry` works on at once: 1 MiB in float64. From a quarter to four times that took the same time.
+_BLOCK = 1 << 17
+
 
 @dataclass(frozen=True, eq=False)
 class AttentionGraph(ReadOnly):
@@ -72,12 +75,25 @@ class AttentionGraph(ReadOnly):
     def __repr__(self) -> str:
         return f"AttentionGraph({len(self)} levels × {len(self.tokens)} tokens, {self.levels.dtype})"
 
-    def read(self, level: int) -> NDArray[np.float64]:
-        """One level in float64. Where its rows are proportions, the rounding of the storage is divided out again."""
-        matrix = self.levels[checked_index(level, len(self), "level")]
-        divisor = matrix.sum(axis=-1, keepdims=True, dtype=np.float64) if self.proportions[level] else 1
+    def read(self, level: int, rows: Sequence[int] | slice = slice(None)) -> NDArray[np.float64]:
+        """One level, or some of its rows, in float64. Where rows are proportions, the rounding of the storage is divided out."""
+        number = checked_index(level, len(self), "level")
+        matrix = self.levels[number, rows]
+        divisor = matrix.sum(axis=-1, keepdims=True, dtype=np.float64) if self.proportions[number] else 1
         wide: NDArray[np.float64] = np.divide(matrix, divisor, dtype=np.float64)
         return wide
+
+    def carry(self, rows: NDArray[np.float64], level: int) -> NDArray[np.float64]:
+        """`rows @ read(level)`, without a copy of the level: a block of its rows at a time, which stays in the cache."""
+        number = checked_index(level, len(self), "level")
+        n = len(self.tokens)
+        carried, step = np.zeros((len(rows), n)), max(1, _BLOCK // n)
+        for start in range(0, n, step):
+            block, part = self.levels[number, start : start + step], rows[:, start : start + step]
+            if self.proportions[number]:
+                part = part / block.sum(axis=-1, dtype=np.float64)
+            carried += part @ block.astype(np.float64, copy=False)
+        return carried
 
     def level_numbers(self, chosen: int | Iterable[int] | None) -> tuple[int, ...]:
         """Levels as numbers from 0; negative ones count from the top; None means all of them."""
