@@ -31,6 +31,7 @@ PUBLIC = {
     "raw",
     "render",
     "rollout",
+    "study",
 }
 HEAVY = ("torch", "transformers", "numba", "scipy", "matplotlib", "pandas", "rich", "click", "tqdm", "jax")
 

@@ -29,7 +29,7 @@ _HOMES = {
     "raw": "methods",
     "rollout": "methods",
 }
-_ROOMS = ("capture", "errors", "evaluate", "render")  # modules that are part of the public face
+_ROOMS = ("capture", "errors", "evaluate", "render", "study")  # modules that are part of the public face
 
 __all__ = [
     "METHODS",
@@ -53,10 +53,11 @@ __all__ = [
     "raw",
     "render",
     "rollout",
+    "study",
 ]
 
 if TYPE_CHECKING:
-    from attnflow import capture, errors, evaluate, render
+    from attnflow import capture, errors, evaluate, render, study
     from attnflow._explain import explain
     from attnflow.attribution import Attribution
     from attnflow.errors import AttnflowError
