@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -169,3 +170,46 @@ def test_a_stack_or_an_array_is_not_a_graph(stack: af.AttentionStack) -> None:
             af.mix(wrong)  # type: ignore[arg-type]
         with pytest.raises(InvalidAttention, match="expected an AttentionStack, got a"):
             af.by_head(wrong)  # type: ignore[arg-type]
+
+
+class TestSigned:
+    """Graphs of rules whose entries may be negative."""
+
+    @pytest.fixture
+    def signed(self, rng: np.random.Generator) -> af.AttentionGraph:
+        return af.AttentionGraph(rng.normal(size=(3, 4, 4)), signed=True)
+
+    def test_negative_entries_are_refused_unless_announced(self, signed: af.AttentionGraph) -> None:
+        with pytest.raises(InvalidAttention, match="not negative; .*signed=True.*which raw and rollout read"):
+            af.AttentionGraph(signed.levels)
+        with pytest.raises(InvalidAttention, match="levels must be finite; level 0, query 0, key 0 is -inf"):
+            af.AttentionGraph([[[-np.inf]]], signed=True)
+        with pytest.raises(InvalidAttention, match="key 0 is nan"):
+            af.AttentionGraph([[[np.nan]]], signed=True)
+
+    def test_the_sign_stays_with_parts_and_copies(self, signed: af.AttentionGraph, tmp_path: Path) -> None:
+        assert signed.signed
+        assert "signed" in repr(signed)
+        assert signed[1:].signed
+        assert signed.only("self").signed
+        assert signed.with_level(0, -np.eye(4)).levels[0, 0, 0] == -1
+        signed.save(tmp_path / "signed.npz")
+        opened = af.AttentionGraph.load(tmp_path / "signed.npz")
+        assert opened.signed
+        assert (opened.levels == signed.levels).all()
+
+    def test_rows_with_a_negative_entry_are_no_proportions(self) -> None:
+        levels = np.array([[[1.5, -0.5], [0, 1]], [[0.5, 0.5], [0, 1]]])
+        assert af.AttentionGraph(levels, signed=True).proportions == (False, True)
+        assert af.AttentionGraph(levels[1:]).signed is False
+
+    def test_raw_and_rollout_read_them(self, signed: af.AttentionGraph) -> None:
+        assert (af.raw(signed).scores == signed.levels).all()
+        product = signed.levels[2] @ signed.levels[1] @ signed.levels[0]
+        np.testing.assert_allclose(af.rollout(signed).scores[-1], product, atol=1e-12)
+        np.testing.assert_allclose(af.rollout(signed, queries=[1], levels=[-1]).scores[0, 0], product[1], atol=1e-12)
+
+    def test_flow_refuses_them(self, signed: af.AttentionGraph) -> None:
+        for ask in (af.flow, af.flow_bounds, lambda graph: af.bottleneck(graph, 0, 0)):
+            with pytest.raises(InvalidAttention, match="a negative number is no capacity.*Use raw or rollout"):
+                ask(signed)

@@ -26,8 +26,9 @@ _BLOCK = 1 << 17
 class AttentionGraph(ReadOnly):
     """Mixed attention [level, query, key]: how much each position takes from each position of the level below.
 
-    Level 0 is the first block; the input tokens lie below it. Entries are not negative. Rows usually sum to 1; a rule
-    whose rows are not proportions is welcome too, and `proportions` says which levels are. `names` and `kinds` describe
+    Level 0 is the first block; the input tokens lie below it. Entries are not negative, unless `signed=True` says that
+    they may be, which methods that need capacities refuse. Rows usually sum to 1; a rule whose rows are not proportions is
+    welcome too, and `proportions` says which levels are. `names` and `kinds` describe
     the levels ("decoder 3 cross", "decoder cross"). `passive` [level, position] marks rows that only pass their position
     on (the other block of an encoder-decoder graph): identity rows to rollout, of unlimited capacity to flow.
     `options` say how the graph was made.
@@ -39,6 +40,7 @@ class AttentionGraph(ReadOnly):
     kinds: tuple[str, ...] = ()
     passive: NDArray[np.bool_] = UNSET
     options: Mapping[str, Any] = field(default_factory=dict)
+    signed: bool = field(default=False, kw_only=True)
     proportions: tuple[bool, ...] = field(init=False)
 
     if TYPE_CHECKING:  # what may be passed is wider than what is kept
@@ -51,12 +53,16 @@ class AttentionGraph(ReadOnly):
             kinds: Sequence[str] = (),
             passive: NDArray[np.bool_] | None = None,
             options: Mapping[str, Any] | None = None,
+            *,
+            signed: bool = False,
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        levels = _checked_levels(self.levels)
+        signed = bool(self.signed)
+        levels = _checked_levels(self.levels, signed=signed)
         count = len(levels)
         keep = object.__setattr__  # the way to fill a frozen dataclass
+        keep(self, "signed", signed)
         keep(self, "levels", frozen(levels))
         keep(self, "tokens", Tokens.of(self.tokens, levels.shape[-1]))
         keep(self, "names", _one_each(self.names, [f"level {i}" for i in range(count)], "names"))
@@ -64,7 +70,8 @@ class AttentionGraph(ReadOnly):
         keep(self, "passive", _checked_passive(self.passive, levels))
         keep(self, "options", dict(self.options or {}))
         near = ROUNDING[levels.dtype.itemsize]
-        keep(self, "proportions", tuple(bool((np.abs(row_sums(m) - 1) <= near).all()) for m in levels))
+        shares = (bool((np.abs(row_sums(m) - 1) <= near).all()) and (not signed or m.min() >= 0) for m in levels)
+        keep(self, "proportions", tuple(bool(share) for share in shares))
 
     def __len__(self) -> int:
         return len(self.levels)
@@ -73,7 +80,8 @@ class AttentionGraph(ReadOnly):
         return (self[level] for level in range(len(self)))
 
     def __repr__(self) -> str:
-        return f"AttentionGraph({len(self)} levels × {len(self.tokens)} tokens, {self.levels.dtype})"
+        signed = ", signed" if self.signed else ""
+        return f"AttentionGraph({len(self)} levels × {len(self.tokens)} tokens, {self.levels.dtype}{signed})"
 
     def read(self, level: int, rows: Sequence[int] | slice = slice(None)) -> NDArray[np.float64]:
         """One level, or some of its rows, in float64. Where rows are proportions, the rounding of the storage is divided out."""
@@ -140,13 +148,14 @@ class AttentionGraph(ReadOnly):
         replaced = [*self.options.get("replaced_levels", []), self.names[number]]
         options = {**self.options, "replaced_levels": replaced}
         levels.flags.writeable = False  # made here, so nobody else holds it: no copy needed
-        return AttentionGraph(levels, self.tokens, self.names, self.kinds, passive, options)
+        return AttentionGraph(levels, self.tokens, self.names, self.kinds, passive, options, signed=self.signed)
 
     def _of(self, chosen: slice | NDArray[np.intp]) -> AttentionGraph:
         """Some of the levels; a range of them shares memory with this graph."""
         names, kinds = (np.array(values, dtype=object)[chosen].tolist() for values in (self.names, self.kinds))
         options = self.options if len(names) == len(self) else {**self.options, "levels": names}
-        return AttentionGraph(self.levels[chosen], self.tokens, names, kinds, self.passive[chosen], options)
+        passive = self.passive[chosen]
+        return AttentionGraph(self.levels[chosen], self.tokens, names, kinds, passive, options, signed=self.signed)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write an npz file (no pickle) with a JSON header. An existing file is replaced only by a complete one."""
@@ -155,6 +164,7 @@ class AttentionGraph(ReadOnly):
             "names": list(self.names),
             "kinds": list(self.kinds),
             "options": artifacts.jsonable(self.options),
+            "signed": self.signed,
         }
         artifacts.save(path, "graph", {"levels": self.levels, "passive": self.passive}, meta)
 
@@ -166,7 +176,9 @@ class AttentionGraph(ReadOnly):
     @classmethod
     def _restore(cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> AttentionGraph:
         tokens = Tokens.from_json(header["tokens"])
-        return cls(arrays["levels"], tokens, header["names"], header["kinds"], arrays["passive"], header["options"])
+        signed = header.get("signed", False)  # not in the first files
+        names, kinds, options = header["names"], header["kinds"], header["options"]
+        return cls(arrays["levels"], tokens, names, kinds, arrays["passive"], options, signed=signed)
 
 
 def checked_graph(value: Any) -> AttentionGraph:
@@ -179,7 +191,7 @@ def checked_graph(value: Any) -> AttentionGraph:
     return value
 
 
-def _checked_levels(value: Any) -> NDArray[Any]:
+def _checked_levels(value: Any, *, signed: bool) -> NDArray[Any]:
     if isinstance(value, list | tuple):
         matrices = [as_floats(level, f"level {number}") for number, level in enumerate(value)]
         if len({matrix.shape for matrix in matrices}) > 1:
@@ -202,12 +214,17 @@ def _checked_levels(value: Any) -> NDArray[Any]:
             f"levels must be square, got {levels.shape[1]} queries by {levels.shape[2]} keys. Put both sequences on one axis: "
             "the rows of the sequence that only gives are identity rows, marked as passive."
         )
+    lowest = -np.finfo(levels.dtype).max if signed else 0
     for number, matrix in enumerate(levels):
-        if not matrix.min() >= 0 or not np.isfinite(matrix.max()):  # NaN fails the first
-            query, key = np.argwhere(~(np.isfinite(matrix) & (matrix >= 0)))[0]
+        if not matrix.min() >= lowest or not np.isfinite(matrix.max()):  # NaN fails the first
+            query, key = np.argwhere(~(np.isfinite(matrix) & (matrix >= lowest)))[0]
+            advice = "" if signed else (
+                " A rule with signs says so: AttentionGraph(levels, signed=True), which raw and rollout read; flow needs a "
+                "part that is not negative, for example the positive part."
+            )  # fmt: skip
             raise InvalidAttention(
-                f"levels must be finite and not negative; level {number}, query {query}, key {key} is {matrix[query, key]}. "
-                "Signed rules need a part that is not negative, for example their positive part."
+                f"levels must be finite{'' if signed else ' and not negative'}; level {number}, query {query}, key {key} "
+                f"is {matrix[query, key]}.{advice}"
             )
     return levels
 

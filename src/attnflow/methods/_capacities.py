@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from attnflow.graph import AttentionGraph
+from attnflow.errors import InvalidAttention
+from attnflow.graph import AttentionGraph, checked_graph
 
 Matrix = NDArray[np.float64]
 
@@ -36,6 +37,11 @@ class Capacities:
     @classmethod
     def of(cls, graph: AttentionGraph, level: int) -> Capacities:
         """The capacities up to a level."""
+        if checked_graph(graph).signed:
+            raise InvalidAttention(
+                "this graph is signed, and a negative number is no capacity: flow, its bounds and bottlenecks need levels that are "
+                "not negative. Use raw or rollout, or make a graph of the positive part."
+            )
         levels = np.stack([graph.read(number) for number in range(level + 1)])
         passive = graph.passive[: level + 1]
         largest = float(levels.max(initial=0.0)) or 1.0
