@@ -100,7 +100,18 @@ def test_nothing_heavy_is_loaded_until_it_is_used(code: str) -> None:
 def test_the_door_of_capture_is_exactly_this() -> None:
     assert (
         set(capture.__all__)
-        == {"Reference", "blank_out", "captum", "graph", "input_gradient", "stack"}
+        == {
+            "Reference",
+            "blank_out",
+            "captum",
+            "graph",
+            "input_gradient",
+            "load",
+            "processor_for",
+            "stack",
+            "tokenizer_for",
+            "watched",
+        }
         == set(dir(capture))
     )
     for name in capture.__all__:

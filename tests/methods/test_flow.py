@@ -228,3 +228,31 @@ def test_what_fails_in_a_thread_is_raised() -> None:
     with pytest.raises(ZeroDivisionError):
         _threads.run_together([broken], 1, "flow", False)
     assert threading.active_count() < 20
+
+
+def endless() -> af.AttentionGraph:
+    """A graph whose whole map would take minutes."""
+    rng = np.random.default_rng(0)
+    return af.AttentionGraph(0.5 * rng.dirichlet(np.full(300, 0.05), size=(12, 300)) + 0.5 * np.eye(300))
+
+
+def test_a_function_is_told_and_stops_it_by_raising() -> None:
+    told: list[tuple[str, int, int]] = []
+
+    def listen(what: str, done: int, total: int) -> None:
+        told.append((what, done, total))
+        if what == "flow at level 11" and len(told) > 5:
+            raise TimeoutError("enough")
+
+    with pytest.raises(TimeoutError, match="enough"):
+        af.flow(endless(), levels=-1, progress=listen)
+    assert told[0][1] == 0
+    assert told[-1][1] < told[-1][2] == 300 * 300
+    assert threading.active_count() < 20
+
+
+def test_being_told_changes_nothing(graph: af.AttentionGraph) -> None:
+    told: list[str] = []
+    found = af.flow(graph, progress=lambda what, done, total: told.append(what))
+    assert (found.scores == af.flow(graph).scores).all()
+    assert told == ["flow at layer 2"]  # up to two levels nothing is searched

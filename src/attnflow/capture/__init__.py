@@ -13,10 +13,23 @@ from attnflow.errors import MissingExtra
 if TYPE_CHECKING:
     from attnflow.capture._captum import captum
     from attnflow.capture._capture import graph, stack
+    from attnflow.capture._models import load, processor_for, tokenizer_for
     from attnflow.capture._reference import Reference
     from attnflow.capture._references import blank_out, input_gradient
+    from attnflow.capture._watched import watched
 
-__all__ = ["Reference", "blank_out", "captum", "graph", "input_gradient", "stack"]
+__all__ = [
+    "Reference",
+    "blank_out",
+    "captum",
+    "graph",
+    "input_gradient",
+    "load",
+    "processor_for",
+    "stack",
+    "tokenizer_for",
+    "watched",
+]
 
 _HOMES = {
     "graph": "_capture",
@@ -24,6 +37,10 @@ _HOMES = {
     "blank_out": "_references",
     "input_gradient": "_references",
     "captum": "_captum",
+    "load": "_models",
+    "processor_for": "_models",
+    "tokenizer_for": "_models",
+    "watched": "_watched",
     "Reference": "_reference",
 }
 

@@ -18,9 +18,11 @@ import torch
 
 from attnflow.capture._attend import attend
 from attnflow.capture._call import Call
+from attnflow.capture._watched import ask_before_layers, current
 from attnflow.errors import CaptureError
 
 NAME = "attnflow"
+TICK = 0.1  # seconds between two questions whether to go on waiting
 
 Reader = Callable[[Call], torch.Tensor]
 
@@ -49,6 +51,7 @@ def borrowed(model: torch.nn.Module) -> Iterator[None]:
     things = {id(module) for module in model.modules()} | {id(config) for config in configs(model)}
     with ExitStack() as undo:
         _hold(things, type(model).__name__, undo)
+        ask_before_layers(model, undo)
         # Not model.eval(): submodules may differ, and each gets its own mode back.
         for module in model.modules():
             if module.training:
@@ -107,9 +110,17 @@ def _hold(things: set[int], name: str, undo: ExitStack) -> None:
                 raise CaptureError(
                     f"this {name} is being captured already, by the same thread. Finish the outer capture first."
                 )
-            _free.wait()
+            _wait()
         undo.callback(_release, things)
         _holders.update(dict.fromkeys(things, me))
+
+
+def _wait() -> None:
+    """Until another capture ends; whoever is watched may leave earlier."""
+    check = current()
+    if check is not None:
+        check()
+    _free.wait(None if check is None else TICK)
 
 
 def _release(things: set[int]) -> None:

@@ -14,7 +14,7 @@ from attnflow.kernels import ready
 from attnflow.methods._capacities import Capacities, Matrix
 from attnflow.methods._cuts import upper_bounds
 from attnflow.methods._products import Products
-from attnflow.methods._threads import Counter, Work, run_together, thread_count
+from attnflow.methods._threads import Counter, Progress, Work, run_together, thread_count
 
 
 def flow(
@@ -25,7 +25,7 @@ def flow(
     *,
     normalise: bool = False,
     threads: int | None = None,
-    progress: bool | None = None,
+    progress: Progress = None,
 ) -> Attribution:
     """How much could flow from each query down to each input, if every edge carried at most its weight.
 
@@ -35,7 +35,8 @@ def flow(
 
     A position that is passive at every level takes all from itself: 1. Pairs are independent and run on all cores, or on
     `threads`; the answer does not depend on how many. `progress` shows a bar after two seconds; None asks whether
-    someone is looking (a terminal or a notebook).
+    someone is looking (a terminal or a notebook). A function `progress(what, done, total)` is called about ten times a
+    second instead, and stops the work by raising: the exception is passed on.
     """
     asked, rows = graph.level_numbers(levels), graph.tokens.positions(queries)
     columns = graph.tokens.positions(inputs, "input")
@@ -59,7 +60,7 @@ def _flow_at(
     rows: tuple[int, ...],
     columns: tuple[int, ...],
     threads: int,
-    progress: bool | None,
+    progress: Progress,
 ) -> tuple[Matrix, tuple[float, float, float]]:
     """The flows at one level, and the shares of pairs that are saturated at the query, at the input, at either."""
     capacities = Capacities.of(graph, level)
@@ -84,7 +85,7 @@ def _searched(
     bounds: Matrix,
     threads: int,
     title: str,
-    progress: bool | None,
+    progress: Progress,
 ) -> Matrix:
     """The maximum flow of every pair, each started afresh, so that nothing depends on the order or the threads."""
     scores = np.zeros(bounds.shape)

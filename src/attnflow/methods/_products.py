@@ -8,7 +8,7 @@ import numpy as np
 
 from attnflow.kernels import ready
 from attnflow.methods._capacities import Matrix
-from attnflow.methods._threads import Counter, Work, run_together
+from attnflow.methods._threads import Counter, Progress, Work, run_together
 
 # Multiplications (here: minima) below which starting threads costs more than it saves, and those that one call does
 # at most, so that Ctrl-C is answered soon. Both are estimates.
@@ -19,7 +19,7 @@ AT_ONCE = 1 << 26
 class Products:
     """Calls with (left, left_joint, right, right_joint) give two products at once: Σ_u min(left[s, u], right[u, t])."""
 
-    def __init__(self, threads: int, progress: bool | None = None) -> None:
+    def __init__(self, threads: int, progress: Progress = None) -> None:
         self._threads, self._progress = threads, progress
 
     def __call__(self, left: Matrix, left_joint: Matrix, right: Matrix, right_joint: Matrix) -> tuple[Matrix, Matrix]:

@@ -15,6 +15,8 @@ from attnflow.errors import InvalidArgument
 
 Counter = NDArray[np.int64]
 Work = Callable[[Counter, Counter], None]  # given (done, cancelled): counts what it did, looks whether to stop
+Report = Callable[[str, int, int], None]  # told what runs, how much of it is done, of how many; what it raises stops it
+Progress = bool | Report | None
 
 PATIENCE = 2.0  # seconds after which a progress bar appears
 TICK = 0.1  # seconds between two looks: how late a key press may be seen
@@ -29,14 +31,18 @@ def thread_count(threads: int | None) -> int:
     return int(threads)
 
 
-def run_together(works: Sequence[Work], total: int, title: str, progress: bool | None) -> None:
-    """Run each in a thread of its own until all are done. Ctrl-C stops them within a pair's time and is passed on."""
+def run_together(works: Sequence[Work], total: int, title: str, progress: Progress) -> None:
+    """Run each in a thread of its own until all are done.
+
+    Ctrl-C, and whatever a `progress` function raises, stops them within a pair's time and is passed on.
+    """
     cancelled = np.zeros(1, np.int64)
     done = [np.zeros(1, np.int64) for _ in works]
     with ThreadPoolExecutor(len(works)) as pool:
         futures = [pool.submit(work, count, cancelled) for work, count in zip(works, done, strict=True)]
-        bar = _Bar(total, title, progress)
+        bar = _Told(total, title, progress) if callable(progress) else _Bar(total, title, progress)
         try:
+            bar.show(0)
             waiting = wait(futures, timeout=TICK).not_done
             while waiting:
                 bar.show(sum(int(count[0]) for count in done))
@@ -46,6 +52,19 @@ def run_together(works: Sequence[Work], total: int, title: str, progress: bool |
             bar.close()
     for future in futures:
         future.result()
+
+
+class _Told:
+    """A function in place of a bar: told at every look."""
+
+    def __init__(self, total: int, title: str, report: Report) -> None:
+        self._total, self._title, self._report = total, title, report
+
+    def show(self, done: int) -> None:
+        self._report(self._title, done, self._total)
+
+    def close(self) -> None:
+        pass
 
 
 class _Bar:
