@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -110,18 +111,60 @@ def test_the_compiled_kernels_are_kept_and_it_is_said_when_that_takes_long(tmp_p
     assert run[0].stdout == run[1].stdout == "10.0\n"
 
 
-def test_without_any_folder_to_write_to(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As numba refuses to cache where nothing can be written, the kernel is compiled for this process alone."""
-    from attnflow.kernels import _flow
+# Only the smallest kernel, since compiling takes time; what is kept of it and where.
+PRODUCT = """
+import sys, numpy as np
+from attnflow import kernels
+one = np.ones((1, 1))
+kernels._prepared(lambda flow: flow.min_products(one, one, one, one, 0, 1, one.copy(), one.copy()))
+from attnflow.kernels import _flow
+print(sum(_flow.min_products.stats.cache_hits.values()), sum(_flow.min_products.stats.cache_misses.values()))
+"""
 
-    def refuse(**options: object) -> object:
-        if options.pop("cache", False):
-            raise RuntimeError("cannot cache function: no locator available")
-        return lambda kernel: (kernel, options)
 
-    monkeypatch.setattr(_flow, "njit", refuse)
-    compiled: object = _flow._compiled(len)
-    assert compiled == (len, {"nogil": True})
+def product(prelude: str = "", **variables: str) -> str:
+    """`hits misses` of the cache in a fresh process."""
+    run = [sys.executable, "-W", "error", "-c", prelude + PRODUCT]
+    done = subprocess.run(run, capture_output=True, text=True, env={**os.environ, **variables}, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize(("kind", "size"), [("nbi", 20), ("nbc", 200)])
+def test_damaged_files_in_the_cache_are_made_again(tmp_path: Path, kind: str, size: int) -> None:
+    kept = {"NUMBA_CACHE_DIR": str(tmp_path)}
+    assert product(**kept) == "0 1"
+    assert product(**kept) == "1 0"
+    [file] = tmp_path.rglob(f"*min_products*.{kind}")
+    file.write_bytes(file.read_bytes()[:size])
+    product(**kept)
+    assert product(**kept) == "1 0"
+
+
+def test_a_full_disk_does_not_stop_the_work(tmp_path: Path) -> None:
+    full = (
+        "import numba.core.caching as caching\ndef save(*_): raise OSError(28, 'No space left on device')\n"
+        "caching.IndexDataCacheFile._save_index = save\n"
+    )
+    product(full, NUMBA_CACHE_DIR=str(tmp_path))
+    assert not list(tmp_path.rglob("*.nb?"))
+
+
+@pytest.mark.parametrize("home_is_writable", [True, False])
+def test_a_read_only_install(tmp_path: Path, home_is_writable: bool) -> None:
+    """Kept in the user's cache folder, or nowhere. A file in the place of a folder stops root as well."""
+    import attnflow
+
+    package, home = tmp_path / "site" / "attnflow", tmp_path / "home"
+    shutil.copytree(Path(attnflow.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__", "assets"))
+    (package / "kernels" / "__pycache__").write_text("")
+    if not home_is_writable:
+        home.write_text("")
+    variables = {"PYTHONPATH": str(package.parent), "HOME": str(home), "XDG_CACHE_HOME": str(home / "cache")}
+    cleared = "import os; os.environ.pop('NUMBA_CACHE_DIR', None)\n"
+    product(cleared, **variables)
+    assert product(cleared, **variables) == ("1 0" if home_is_writable else "0 1")
+    assert bool(list(tmp_path.rglob("*.nbi"))) == home_is_writable
 
 
 def test_importing_and_making_graphs_does_not_load_numba() -> None:

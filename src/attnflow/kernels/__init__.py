@@ -1,6 +1,8 @@
 """Compiled loops: the only place that knows numba. Plain arrays in, plain arrays out; nothing is checked, nothing raises.
 
-`ready()` gives the kernels. It compiles them at the first use on a machine and finds them on disk afterwards.
+`ready()` gives the kernels of flow and its bounds, `ready_to_split()` those and the one that splits a flow into paths. Each
+compiles at the first use on a machine and is found on disk afterwards. What is on disk may be damaged, or the disk full: then
+it is compiled anew, and kept again if that can be done.
 """
 
 from __future__ import annotations
@@ -8,6 +10,7 @@ from __future__ import annotations
 import functools
 import sys
 import threading
+from collections.abc import Callable
 from types import ModuleType
 
 import numpy as np
@@ -17,14 +20,32 @@ PATIENCE = 1.0  # seconds of compiling after which it is said what takes so long
 
 @functools.cache
 def ready() -> ModuleType:
-    """The kernels, compiled."""
+    """The kernels of flow and its bounds, compiled."""
+    return _prepared(_try_flow)
+
+
+@functools.cache
+def ready_to_split() -> ModuleType:
+    """All kernels, compiled."""
+    ready()
+    return _prepared(_try_paths)
+
+
+def _prepared(try_out: Callable[[ModuleType], None]) -> ModuleType:
     notice = threading.Timer(PATIENCE, _say_what_takes_so_long)
     notice.daemon = True
     notice.start()
     try:
         from attnflow.kernels import _flow
 
-        _try_out(_flow)
+        for remedy in (_flow.empty_the_cache, _flow.do_without_cache):
+            try:
+                try_out(_flow)
+                break
+            except Exception:  # whatever unpickling half a file or a full disk raises
+                remedy()
+        else:
+            try_out(_flow)
     finally:
         notice.cancel()
     return _flow
@@ -36,7 +57,7 @@ def _say_what_takes_so_long() -> None:
     )
 
 
-def _try_out(kernels: ModuleType) -> None:
+def _try_flow(kernels: ModuleType) -> None:
     """Call each kernel once on the smallest graph, so that it is compiled or loaded."""
     one, square = np.zeros(1, np.int64), np.ones((1, 1))
     kernels.search_pairs(
@@ -58,3 +79,8 @@ def _try_out(kernels: ModuleType) -> None:
         np.ones((2, 1)),
     )
     kernels.min_products(square, square, square, square, 0, 1, square.copy(), square.copy())
+
+
+def _try_paths(kernels: ModuleType) -> None:
+    edge, none = np.array([[1, 0, 0]]), np.zeros((1, 2), np.int64)
+    kernels.widest_paths(edge, np.ones(1), 0, 0, 0, 0.0, none, np.zeros(1))

@@ -17,12 +17,14 @@ levels of real attention 82 (16 tokens) to 100 (256 tokens) of 100 pairs end aft
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba import njit, types
+from numba.core.caching import NullCache
 from numba.extending import intrinsic
 
 ONE = np.int64(1)
@@ -40,9 +42,27 @@ def _compiled(kernel: Kernel) -> Kernel:
     written, and then every process compiles for itself.
     """
     try:
-        return cast(Kernel, njit(cache=True, nogil=True)(kernel))
+        kept = njit(cache=True, nogil=True)(kernel)
     except RuntimeError:
         return cast(Kernel, njit(nogil=True)(kernel))
+    _kept_on_disk.append(kept)
+    return cast(Kernel, kept)
+
+
+_kept_on_disk: list[Any] = []
+
+
+def empty_the_cache() -> None:
+    """Forget what is on disk, so that it is compiled and kept anew."""
+    for kernel in _kept_on_disk:
+        with contextlib.suppress(OSError):
+            kernel._cache.flush()
+
+
+def do_without_cache() -> None:
+    """Neither read the disk nor write to it: compile for this process alone."""
+    for kernel in _kept_on_disk:
+        kernel._cache = NullCache()
 
 
 # Parts count no references to the arrays in g: their caller holds them. Counting made the whole 4 to 8 times slower.

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnflow.graph import AttentionGraph
-from attnflow.kernels import ready
+from attnflow.kernels import ready, ready_to_split
 from attnflow.methods._capacities import Capacities, Matrix
 from attnflow.tokens import Tokens, checked_index
 
@@ -165,5 +165,5 @@ def _paths(edges: list[Edge], query: int, key: int, level: int, capacities: Capa
     ends = np.array([(edge.level + 1, edge.query, edge.key) for edge in edges], dtype=np.int64)
     left: NDArray[np.float64] = np.array([edge.flow for edge in edges])
     positions, amounts = np.zeros((len(edges), level + 2), np.int64), np.zeros(len(edges))  # each path empties an edge
-    count = ready().widest_paths(ends, left, level, query, key, capacities.small, positions, amounts)
+    count = ready_to_split().widest_paths(ends, left, level, query, key, capacities.small, positions, amounts)
     return tuple(Path(float(amounts[k]), tuple(positions[k].tolist())) for k in range(count))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -26,12 +27,13 @@ class Products:
         rows, n = len(left), len(right)
         out, out_joint = np.empty((rows, n)), np.empty((rows, n))
         arrays = [np.ascontiguousarray(array) for array in (left, right, left_joint, right_joint)]
+        multiply = partial(ready().min_products, *arrays)
         if rows * n * n < WORTH_THREADS:
-            ready().min_products(*arrays, 0, rows, out, out_joint)
+            multiply(0, rows, out, out_joint)
         else:
             block = max(1, AT_ONCE // (n * n))
             works: list[Work] = [
-                partial(_rows_of, arrays, out, out_joint, first * block, self._threads * block, block)
+                partial(_rows_of, multiply, out, out_joint, first * block, self._threads * block, block)
                 for first in range(self._threads)
             ]
             run_together(works, rows, "flow bounds", self._progress)
@@ -39,7 +41,7 @@ class Products:
 
 
 def _rows_of(
-    arrays: list[Matrix],
+    multiply: Callable[..., None],
     out: Matrix,
     out_joint: Matrix,
     first: int,
@@ -53,5 +55,5 @@ def _rows_of(
         if cancelled[0]:
             return
         last = min(start + block, len(out))
-        ready().min_products(*arrays, start, last, out, out_joint)
+        multiply(start, last, out, out_joint)
         done[0] += last - start
