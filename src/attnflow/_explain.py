@@ -56,9 +56,14 @@ def _attributed(graph: Any, method: Any, query: Any, level: Any, options: dict[s
         predicted = graph.options.get("predicted") or ()
         queries: Any = list(dict.fromkeys(one["row"] for one in predicted)) or [graph.options["query"]]
     else:
-        queries = [query] if isinstance(query, int | str) else list(query)
-    levels = [level] if isinstance(level, int) else level
+        queries = _listed(query)
+    levels = None if level is None else _listed(level)
     return attribute(graph, method, queries=queries, levels=levels, **options)
+
+
+def _listed(chosen: Any) -> list[Any]:
+    """One position, token or level as a list of one."""
+    return [chosen] if isinstance(chosen, str) or not isinstance(chosen, Iterable) else list(chosen)
 
 
 def _sorted_options(options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -51,6 +51,11 @@ def test_it_is_capture_and_method() -> None:
     assert found.levels == (0, 1, 2)
 
 
+def test_numbers_of_numpy_are_numbers() -> None:
+    found = af.explain(TEXT, build("BERT"), tokenizer=texts.wordpiece(), query=np.int64(2), level=np.int64(-1))  # type: ignore[arg-type]
+    assert (found.queries, found.levels) == ((2,), (2,))
+
+
 def test_a_list_gives_a_list() -> None:
     found = af.explain([TEXT, "keys"], build("BERT"), tokenizer=texts.wordpiece())
     assert [len(one.tokens) for one in found] == [len(texts.wordpiece()(t)["input_ids"]) for t in (TEXT, "keys")]

@@ -38,7 +38,19 @@ def ids(tokenizer: Any, text: str = TEXT) -> list[int]:
 
 @pytest.mark.parametrize(
     "form",
-    ["text", "ids", "numpy ids", "torch ids", "keywords", "encoding", "words", "rows of ids", "list"],
+    [
+        "text",
+        "ids",
+        "numpy ids",
+        "torch ids",
+        "keywords",
+        "encoding",
+        "lists",
+        "arrays",
+        "words",
+        "rows of ids",
+        "list",
+    ],
 )
 def test_every_form_gives_the_same(bert: Any, form: str) -> None:
     tokenizer = texts.wordpiece()
@@ -51,6 +63,8 @@ def test_every_form_gives_the_same(bert: Any, form: str) -> None:
         "torch ids": torch.tensor(numbers),
         "keywords": {"input_ids": torch.tensor([numbers])},
         "encoding": tokenizer(TEXT, return_tensors="pt"),
+        "lists": tokenizer(TEXT),  # without a batch axis
+        "arrays": tokenizer(TEXT, return_tensors="np"),
         "words": TEXT.split(),
         "rows of ids": torch.tensor([numbers, numbers]),
         "list": [TEXT, "keys"],
@@ -242,6 +256,9 @@ def test_what_is_not_a_model(model: Any) -> None:
         ({"batch_size": 0}, "batch_size must be at least 1"),
         ({"generate": 3}, "does not generate text|generate= needs text"),
         ({"top_k": 0}, "top_k must be"),
+        ({"topk": 3}, "unknown option 'topk'. Did you mean 'top_k'"),
+        ({"edges": ["attention"]}, "unknown edge rule"),
+        ({"dtype": ["float16"]}, "unknown storage"),
     ],
 )
 def test_options_that_do_not_fit(bert: Any, options: dict[str, Any], message: str) -> None:
@@ -257,9 +274,44 @@ def test_a_mask_that_hides_everything(bert: Any) -> None:
         )
 
 
+def test_a_mask_of_another_shape(bert: Any) -> None:
+    with pytest.raises(InvalidArgument, match=r"the attention mask has shape \(1, 3\), the input it is for \(1, 7\)"):
+        capture.graph(bert, {"input_ids": torch.ones(1, 7, dtype=torch.long), "attention_mask": torch.ones(1, 3)})
+
+
+@pytest.mark.parametrize(
+    ("ids", "where"),
+    [([3, "a"], "at position 1 came 'a'"), ([True, 3], "came True"), (np.ones((1, 1, 3), int), "came")],
+)
+def test_ids_that_are_no_numbers(bert: Any, ids: Any, where: str) -> None:
+    with pytest.raises(InvalidArgument, match=f"token ids are whole numbers, .*{where}"):
+        capture.graph(bert, ids)
+
+
+def test_more_than_the_positions_reach(bert: Any, gpt: Any) -> None:
+    """However it comes, and before the model fails over it in words of its own."""
+    long = torch.full((1, 65), 5)
+    for model in (bert, gpt):
+        with pytest.raises(CaptureError, match=r"the input has 65 tokens, the model takes at most 64"):
+            capture.graph(model, {"input_ids": long})
+    assert len(capture.graph(gpt, [5] * 62, generate=2).tokens) <= 64
+    with pytest.raises(CaptureError, match=r"input and generated text come to 65 tokens, the model takes at most 64"):
+        capture.graph(gpt, [5] * 62, generate=3)
+    two_sided = build("BART")
+    with pytest.raises(CaptureError, match=r"input and generated text come to 65 tokens, the decoder takes at most 64"):
+        capture.graph(two_sided, [5, 6, 7], generate=65)
+    with pytest.raises(CaptureError, match=r"the decoder's input has 65 tokens, the decoder takes at most 64"):
+        capture.graph(two_sided, {"input_ids": long[:, :4], "decoder_input_ids": long})
+
+
 def test_inputs_of_no_known_form(bert: Any) -> None:
-    with pytest.raises(InvalidArgument, match="inputs must be text"):
-        capture.graph(bert, 3.5)
+    for unknown in (3.5, b"keys", None, {1, 2}):
+        with pytest.raises(InvalidArgument, match="inputs must be text"):
+            capture.graph(bert, unknown)
+    with pytest.raises(InvalidArgument, match=r"for example input_ids of shape \(1, n\); got words of shape \(1, 3\)"):
+        capture.graph(bert, {"words": torch.ones(1, 3)})
+    with pytest.raises(InvalidArgument, match="input_ids must be a rectangle of numbers"):
+        capture.graph(bert, {"input_ids": [[1, 2], [3]]})
     with pytest.raises(InvalidArgument, match="a chat message is a dict"):
         capture.graph(bert, [{"role": "user"}], texts.byte_level())
     with pytest.raises(CaptureError, match="no chat template"):

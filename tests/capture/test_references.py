@@ -186,6 +186,8 @@ def test_models_without_a_head_and_outputs_without_a_place() -> None:
 def test_a_replacement_that_the_tokenizer_lacks() -> None:
     with pytest.raises(CaptureError, match='this tokenizer has no mask token.*"remove" needs none'):
         capture.blank_out(build("GPT-2"), "the", texts.byte_level(), replace="mask")
+    with pytest.raises(CaptureError, match='a tokenizer is needed to know the unk token.*"remove" needs none'):
+        capture.blank_out(build("GPT-2"), [5, 6])
     with pytest.raises(InvalidArgument, match="cannot replace a token by 'zero'"):
         capture.blank_out(build("GPT-2"), "the", texts.byte_level(), replace="zero")
     with pytest.raises(InvalidArgument, match="unknown measure"):
@@ -246,6 +248,20 @@ def test_captum_ablates_whole_tokens() -> None:
     assert found.signed[2] == pytest.approx(logit(vectors) - logit(without), abs=1e-5)
     with pytest.raises(CaptureError, match="captum.attr has no method 'Integrated'"):
         capture.captum(model, TEXT, "Integrated", tokenizer)
+    with pytest.raises(InvalidArgument, match="IntegratedGradients has no option 'steps'. Did you mean 'n_steps'"):
+        capture.captum(model, TEXT, "IntegratedGradients", tokenizer, steps=3)
+
+
+@pytest.mark.parametrize("call", ["blank_out", "input_gradient", "captum"])
+def test_weights_that_are_not_numbers(call: str) -> None:
+    """sdpa skips NaN in some places and goes on, so nothing in the output would show it."""
+    model = build("BERT")
+    with torch.no_grad():
+        model.bert.encoder.layer[1].attention.self.query.weight[0, 0] = torch.nan
+    with pytest.raises(
+        CaptureError, match=r"hold NaN or infinity, at bert.encoder.layer.1.attention.self.query.weight"
+    ):
+        getattr(capture, call)(model, TEXT, tokenizer=texts.wordpiece(), target=1)
 
 
 def test_a_reference_reads_like_an_array() -> None:

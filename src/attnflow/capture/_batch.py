@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from attnflow.capture._inputs import Sample, tokens_of_ids
-from attnflow.capture._models import check_ids, device_of, takes
+from attnflow.capture._models import check_ids, check_length, device_of, takes
 from attnflow.errors import CaptureError, InvalidArgument
 from attnflow.tokens import Tokens
 
@@ -88,7 +88,7 @@ def padded(model: Any, samples: Sequence[Sample], tokenizer: Any) -> Batch:
 def from_keywords(model: Any, keywords: Mapping[str, Any], tokenizer: Any) -> Batch:
     """The model's own arguments, as they are. Masks say what is padding, on either side."""
     device = device_of(model)
-    moved = {name: value.to(device) if isinstance(value, torch.Tensor) else value for name, value in keywords.items()}
+    moved = {name: _tensor(name, value, device) for name, value in keywords.items()}
     main = next(
         (
             moved[n]
@@ -98,8 +98,9 @@ def from_keywords(model: Any, keywords: Mapping[str, Any], tokenizer: Any) -> Ba
         None,
     )
     if not isinstance(main, torch.Tensor) or main.ndim < 2:
+        came = ", ".join(f"{n} of shape {tuple(v.shape)}" if hasattr(v, "shape") else n for n, v in keywords.items())
         raise InvalidArgument(
-            f"the model's arguments must hold a batch of input, for example input_ids of shape (1, n); got {sorted(keywords)}."
+            f"the model's arguments must hold a batch of input, for example input_ids of shape (1, n); got {came or 'none'}."
         )
     size = len(main)
     source = _block(moved.get("input_ids"), moved.get("inputs_embeds"), moved.get("attention_mask"), model, tokenizer)
@@ -113,8 +114,29 @@ def from_keywords(model: Any, keywords: Mapping[str, Any], tokenizer: Any) -> Ba
             moved.get("decoder_attention_mask"),
             model,
             tokenizer,
+            "decoder",
         )
     return Batch(moved, size, source, target)
+
+
+# Arguments with one number for each position of a text: lists will do, and one text alone is a batch of one.
+_BY_POSITION = {
+    "input_ids", "attention_mask", "token_type_ids", "position_ids", "decoder_input_ids", "decoder_attention_mask",
+}  # fmt: skip
+
+
+def _tensor(name: str, value: Any, device: torch.device) -> Any:
+    """An argument as the model wants it: arrays, and lists that tokenizers return, as tensors on its device."""
+    if isinstance(value, np.ndarray) or (name in _BY_POSITION and isinstance(value, list | tuple)):
+        try:
+            value = torch.as_tensor(value)
+        except (TypeError, ValueError) as error:
+            raise InvalidArgument(
+                f"{name} must be a rectangle of numbers (inputs, positions): {error}. Pad them, or pass a list of texts."
+            ) from None
+    if not isinstance(value, torch.Tensor):
+        return value
+    return (value[None] if name in _BY_POSITION and value.ndim == 1 else value).to(device)
 
 
 def start_id(model: Any) -> int:
@@ -129,11 +151,20 @@ def start_id(model: Any) -> int:
     )
 
 
-def _block(ids: Any, embeds: Any, mask: Any, model: Any, tokenizer: Any) -> Block:
+def _block(ids: Any, embeds: Any, mask: Any, model: Any, tokenizer: Any, side: str = "encoder") -> Block:
     if ids is None and embeds is None:
         return Block(None, None)
-    count = (ids if ids is not None else embeds).shape[:2]
-    if isinstance(mask, torch.Tensor) and mask.shape == count:
+    check_length(
+        model,
+        None,
+        (ids if ids is not None else embeds).shape[1],
+        "the input has" if side == "encoder" else "the decoder's input has",
+        side,
+    )
+    count = tuple((ids if ids is not None else embeds).shape[:2])
+    if isinstance(mask, torch.Tensor) and mask.ndim == 2:
+        if mask.shape != count:
+            raise InvalidArgument(f"the attention mask has shape {tuple(mask.shape)}, the input it is for {count}.")
         kept = _rows(mask)
         if not all(row.any() for row in kept):
             raise CaptureError(

@@ -12,12 +12,13 @@ from attnflow.capture._batch import Batch, padded
 from attnflow.capture._embedding import embedding_hook
 from attnflow.capture._gradients import differentiable
 from attnflow.capture._jobs import Setting, opened, samples_in
+from attnflow.capture._models import check_weights
 from attnflow.capture._query import positions_of
 from attnflow.capture._reference import Reference
 from attnflow.capture._run import forward
 from attnflow.capture._session import borrowed
 from attnflow.capture._targets import fixed, per_input, readout_row, values
-from attnflow.errors import CaptureError, MissingExtra
+from attnflow.errors import CaptureError, InvalidArgument, MissingExtra, suggest
 
 
 class FromEmbedding(torch.nn.Module):
@@ -61,6 +62,7 @@ def captum(
     kind_of_method = _method(method)
     setting = Setting(tokenizer, target=target, words=words, truncate=truncate)
     loaded, tokenizer, kind, source = opened(model, inputs, setting)
+    check_weights(loaded)
     samples = samples_in(loaded, source, kind, tokenizer)
     results = []
     with borrowed(loaded), differentiable(loaded):
@@ -80,6 +82,9 @@ def _attributed(
     function = FromEmbedding(model, batch, chosen, position, tokenizer)
     attribute = method(function).attribute
     known = inspect.signature(attribute).parameters
+    for name in options:
+        if name not in known and not any(one.kind is one.VAR_KEYWORD for one in known.values()):
+            raise InvalidArgument(f"{method.__name__} has no option {name!r}." + suggest(name, [*known][1:]))
     if "baselines" in known and "baselines" not in options:
         options = {"baselines": _vectors(model, _emptied(model, batch, tokenizer))[0], **options}
     if "feature_mask" in known:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from inspect import signature
 from typing import Any
 
 import torch
@@ -13,9 +14,10 @@ from attnflow.capture._results import as_graph, as_stack
 from attnflow.capture._stream import Record, Stream
 from attnflow.errors import InvalidArgument, suggest
 from attnflow.graph import AttentionGraph
-from attnflow.mixing import EDGES
+from attnflow.mixing import EDGES, mix
 
 RECORDS = ("attention", "gradients")
+MIXING = tuple(signature(mix).parameters)[1:]
 STORAGE = {"float32": torch.float32, "float16": torch.float16}
 
 
@@ -48,9 +50,14 @@ def graph(
     name, a pair (their difference), a function of the output, or None, the predicted one. `dtype="float16"` halves the storage.
     Other options (`top_k`, `threshold`, `discard`, `drop_special`, `renormalise`) go to `mix`.
     """
-    if edges not in EDGES:
+    for name in mixing:
+        if name not in MIXING:
+            raise InvalidArgument(
+                f"unknown option {name!r}." + suggest(name, {*MIXING, *signature(graph).parameters} - {"mixing"})
+            )
+    if not isinstance(edges, str) or edges not in EDGES:
         raise InvalidArgument(f"unknown edge rule {edges!r}." + suggest(edges, EDGES))
-    if dtype not in STORAGE:
+    if not isinstance(dtype, str) or dtype not in STORAGE:
         raise InvalidArgument(f"unknown storage {dtype!r}." + suggest(dtype, STORAGE))
     gradients = EDGES[edges].needs_gradients
     options = {"heads": heads, "residual": residual, "edges": edges, **mixing}

@@ -9,7 +9,7 @@ import torch
 
 from attnflow.capture._batch import padded, start_id
 from attnflow.capture._inputs import Sample, target_tokens, tokens_of_ids
-from attnflow.capture._models import takes
+from attnflow.capture._models import check_length, takes
 from attnflow.errors import CaptureError, InvalidArgument
 from attnflow.tokens import Tokens
 
@@ -38,12 +38,14 @@ def continued(model: Any, sample: Sample, tokenizer: Any, count: int) -> Sample:
         raise CaptureError(
             f"{type(model).__name__} does not generate text. Load it as a causal or sequence-to-sequence language model."
         )
+    given = len(sample.ids if sample.decoder_ids is None else sample.decoder_ids)
+    side = "encoder" if sample.decoder_ids is None else "decoder"
+    check_length(model, tokenizer, given + count - (side == "decoder"), "input and generated text come to", side)
     batch = padded(model, [sample], tokenizer)
     with torch.no_grad():
         # The plain method: Whisper's own cuts long audio into pieces, which would be several runs.
         ids = generate(model, **batch.keywords, max_new_tokens=count, do_sample=False, num_beams=1)[0].tolist()
     if sample.decoder_ids is not None:
-        given = len(sample.decoder_ids)
         kept = ids[:-1]  # the last one is predicted by the row before it
         return replace(
             sample,
@@ -52,7 +54,6 @@ def continued(model: Any, sample: Sample, tokenizer: Any, count: int) -> Sample:
             predicted=tuple(ids[given:]),
             first_row=given - 1,
         )
-    given = len(sample.ids)
     written = ids[given:]
     types = None if sample.types is None else [*sample.types, *[sample.types[-1]] * len(written)]
     if not takes(model, "token_type_ids"):

@@ -13,7 +13,7 @@ import numpy as np
 
 from attnflow.capture._words import words_by_marks, words_by_numbers, words_by_offsets
 from attnflow.errors import CaptureError, InvalidArgument
-from attnflow.tokens import Tokens
+from attnflow.tokens import Tokens, whole_number
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,7 @@ def kind_of(inputs: Any, *, words: bool) -> str:
         return "ids" if len(inputs.shape) == 1 else "many ids"
     if isinstance(inputs, tuple) and len(inputs) == 2 and all(isinstance(part, str) for part in inputs) and not words:
         return "pair"
-    if not isinstance(inputs, Sequence):
+    if not isinstance(inputs, Sequence) or isinstance(inputs, bytes | bytearray):
         raise InvalidArgument(
             f"inputs must be text, a pair of texts, a list, token ids, words, chat messages or a dict of the model's own "
             f"arguments; got a {type(inputs).__name__}."
@@ -111,7 +111,7 @@ def _from_words(tokenizer: Any, words: Sequence[str]) -> Sample:
 
 
 def _from_ids(tokenizer: Any, ids: Any) -> Sample:
-    numbers = [int(i) for i in ids]
+    numbers = _whole(ids)
     if not numbers:
         raise CaptureError("the list of token ids is empty: there is nothing to capture.")
     if tokenizer is None:
@@ -120,10 +120,22 @@ def _from_ids(tokenizer: Any, ids: Any) -> Sample:
     return Sample(numbers, Tokens(pieces, special, words=words_by_marks(pieces, special)))
 
 
+def _whole(ids: Any) -> list[int]:
+    numbers = []
+    for position, one in enumerate(ids):
+        number = whole_number(one)
+        if number is None:
+            raise InvalidArgument(
+                f"token ids are whole numbers, one list of them for an input; at position {position} came {one!r:.40}."
+            )
+        numbers.append(number)
+    return numbers
+
+
 def target_tokens(tokenizer: Any, text: str | Sequence[int]) -> list[int]:
     """The ids of a target text, with its end token if the tokenizer sets one."""
     if not isinstance(text, str):
-        return [int(i) for i in text]
+        return _whole(text)
     if not text.strip():
         raise CaptureError("the target text is empty. Leave it out to look at the first predicted token.")
     return [int(i) for i in tokenizer(text_target=text)["input_ids"]]

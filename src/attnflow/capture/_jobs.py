@@ -13,7 +13,7 @@ from attnflow.capture._batch import Batch, from_keywords, padded
 from attnflow.capture._generate import continued, with_decoder
 from attnflow.capture._inputs import Sample, kind_of, samples_of
 from attnflow.capture._levels import Level
-from attnflow.capture._models import length_limit, load, processor_for, takes, tokenizer_for
+from attnflow.capture._models import check_length, length_limit, load, processor_for, takes, tokenizer_for
 from attnflow.capture._run import levels
 from attnflow.capture._session import borrowed
 from attnflow.capture._stream import Record, Stream
@@ -103,12 +103,8 @@ def _samples(model: Any, inputs: Any, kind: str, tokenizer: Any, setting: Settin
     inner = kind.removeprefix("many ").replace("pair", "text")
     samples = samples_of(sources, f"many {inner}", tokenizer, limit=limit, truncate=setting.truncate)
     made = [with_decoder(model, s, tokenizer, text) for s, (_, text) in zip(samples, pairs, strict=True)]
-    most = length_limit(model, tokenizer, "decoder")
     for sample in made:
-        if most is not None and len(sample.decoder_ids or ()) > most:
-            raise CaptureError(
-                f"the target text has {len(sample.decoder_ids or ())} tokens, the decoder takes at most {most}. Shorten it."
-            )
+        check_length(model, tokenizer, len(sample.decoder_ids or ()), "the target text has", "decoder")
     return made
 
 

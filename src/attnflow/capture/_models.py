@@ -108,6 +108,15 @@ def device_of(model: torch.nn.Module) -> torch.device:
     return torch.device("cpu") if parameter is None else parameter.device
 
 
+def check_weights(model: torch.nn.Module) -> None:
+    """Refuse NaN in the weights: torch's own attention may skip it, and give numbers that look like an answer."""
+    for name, parameter in model.named_parameters():
+        if not parameter.is_meta and not parameter.detach().sum(dtype=torch.float32).isfinite():
+            raise CaptureError(
+                f"the weights of {type(model).__name__} hold NaN or infinity, at {name}. Load the model again, from a file that is whole."
+            )
+
+
 def takes(model: torch.nn.Module, name: str) -> bool:
     """Whether the model's forward has this argument."""
     return name in inspect.signature(model.forward).parameters
@@ -130,6 +139,14 @@ def length_limit(model: Any, tokenizer: Any, side: str = "encoder") -> int | Non
     if isinstance(promised, int) and promised < 10**6:  # larger values mean "not known"
         limits.append(promised)
     return min(limits, default=None)
+
+
+def check_length(model: Any, tokenizer: Any, count: int, what: str, side: str = "encoder") -> None:
+    """Refuse what is longer than the model's positions reach, before the model fails over it in words of its own."""
+    most = length_limit(model, tokenizer, side)
+    if most is not None and count > most:
+        taker = "the decoder" if side == "decoder" else "the model"
+        raise CaptureError(f"{what} {count} tokens, {taker} takes at most {most}. Shorten it.")
 
 
 def _relative(config: Any) -> bool:

@@ -15,6 +15,7 @@ from attnflow.capture._embedding import embedded
 from attnflow.capture._gradients import differentiable
 from attnflow.capture._inputs import Sample
 from attnflow.capture._jobs import Setting, batches, opened, samples_in
+from attnflow.capture._models import check_weights
 from attnflow.capture._query import positions_of, row_of
 from attnflow.capture._reference import Reference
 from attnflow.capture._run import forward
@@ -51,6 +52,7 @@ def blank_out(
         raise InvalidArgument(f"cannot replace a token by {replace!r}." + suggest(replace, REPLACEMENTS))
     setting = Setting(tokenizer, target=target, words=words, truncate=truncate, batch_size=batch_size)
     loaded, tokenizer, kind, source = opened(model, inputs, setting)
+    check_weights(loaded)
     samples = samples_in(loaded, source, kind, tokenizer)
     targets = per_input(target, len(samples))
     results = []
@@ -106,6 +108,10 @@ def _without(sample: Sample, j: int, replace: str, tokenizer: Any, model: Any) -
     new = getattr(tokenizer, f"{replace}_token_id", None)
     if new is None and replace == "pad":
         new = getattr(model.config, "pad_token_id", None)
+    if new is None and tokenizer is None:
+        raise CaptureError(
+            f'a tokenizer is needed to know the {replace} token. Pass tokenizer=…; replace="remove" needs none.'
+        )
     if new is None:
         raise CaptureError(
             f'this tokenizer has no {replace} token. Choose another of: {", ".join(REPLACEMENTS)}; "remove" needs none.'
@@ -136,6 +142,7 @@ def input_gradient(
         raise InvalidArgument(f"unknown measure {measure!r}." + suggest(measure, MEASURES))
     setting = Setting(tokenizer, target=target, words=words, truncate=truncate, batch_size=batch_size)
     loaded, tokenizer, kind, source = opened(model, inputs, setting)
+    check_weights(loaded)
     results: list[Reference] = []
     with borrowed(loaded):
         for batch in batches(loaded, source, kind, tokenizer, setting):
