@@ -214,6 +214,8 @@ def test_saving_into_a_missing_folder(graph: af.AttentionGraph, stack: af.Attent
             item.save(tmp_path / "nowhere" / "x.npz")
     with pytest.raises(OSError, match="could not write"):
         graph.save(tmp_path / "nowhere" / "x.npz")
+    with pytest.raises(SaveError, match="no file name holds a zero byte"):
+        graph.save(tmp_path / "a\0b")
 
 
 def test_a_saved_file_is_readable_like_any_other(saved: Path, tmp_path: Path) -> None:

@@ -112,6 +112,8 @@ def test_bad_input(arguments: dict[str, Any], message: str) -> None:
         (slice(3, 3), "select none of the 3 levels"),
         (slice(None, None, -1), "a step of at least 1, got -1"),
         (slice(None, None, 0), "got 0"),
+        (slice("a", 2), "goes by whole numbers, got 'a'"),
+        (slice(0, 1.5), "goes by whole numbers, got 1.5"),
     ],
 )
 def test_bad_slices(blocks: af.AttentionGraph, levels: slice, message: str) -> None:
@@ -161,7 +163,7 @@ def test_names_may_be_left_out(blocks: af.AttentionGraph) -> None:
 
 
 def test_a_stack_or_an_array_is_not_a_graph(stack: af.AttentionStack) -> None:
-    for method in (af.raw, af.rollout):
+    for method in (af.raw, af.rollout, af.flow, af.flow_bounds, lambda graph: af.bottleneck(graph, 0, 0)):
         for wrong in (stack, stack.weights[0], None):
             with pytest.raises(InvalidAttention, match="expected an AttentionGraph, got a .*attnflow.mix"):
                 method(wrong)  # type: ignore[arg-type]

@@ -86,6 +86,8 @@ class TestHeads:
             ([np.nan, 1], "must be finite"),
             (0.5, "got shape ()"),
             (["a", "b"], "got ['a', 'b']"),
+            ([[1, 2], [1]], "got [[1, 2], [1]]"),
+            ([], "got shape (0,)"),
             (None, "heads must be a name"),
         ],
     )

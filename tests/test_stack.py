@@ -148,7 +148,12 @@ def test_what_does_not_fit_the_weights(
 class TestFromOutputs:
     def test_any_item_of_a_tuple_or_an_output(self, weights: np.ndarray) -> None:
         batch = [np.stack([layer[::-1], layer]) for layer in weights]
-        for outputs in (tuple(batch), SimpleNamespace(attentions=tuple(batch))):
+        for outputs in (
+            tuple(batch),
+            SimpleNamespace(attentions=tuple(batch)),
+            {"attentions": tuple(batch)},
+            np.array(batch),
+        ):
             assert (af.AttentionStack.from_outputs(outputs, index=1).weights == weights).all()
             assert (af.AttentionStack.from_outputs(outputs, index=-2).weights == weights[:, ::-1]).all()
         with pytest.raises(InvalidArgument, match="there is no batch item 2: there are 2"):
@@ -160,6 +165,7 @@ class TestFromOutputs:
             (SimpleNamespace(attentions=None), "holds no attentions. Run the model with output_attentions=True"),
             (SimpleNamespace(attentions=()), "or use attnflow.capture"),
             ((), "holds no attentions"),
+            ({"logits": 1}, "without attentions"),
             (SimpleNamespace(logits=1), "got a SimpleNamespace without attentions"),
             (SimpleNamespace(cross_attentions=(1,), attentions=(1,)), "has cross-attention."),
             (SimpleNamespace(encoder_attentions=(1,)), "encoder-decoder model"),

@@ -47,6 +47,8 @@ def save(
 def write_atomically(path: str | os.PathLike[str], write: Callable[[Any], None]) -> Path:
     """Let `write` fill a temporary file beside `path`, then rename it: the old file or the new one, never half of one."""
     path = Path(path)
+    if "\0" in str(path):
+        raise SaveError(f"could not write {str(path)!r}: no file name holds a zero byte.")
     goal = Path(os.path.realpath(path))  # a link stays a link
     temporary = goal.parent / f".{secrets.token_hex(8)}.part"
     try:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from attnflow import artifacts
 from attnflow.arrays import ReadOnly, as_floats, frozen, row_sums
 from attnflow.errors import InvalidArgument, InvalidAttention, suggest
-from attnflow.tokens import UNSET, Tokens, checked_index
+from attnflow.tokens import UNSET, Tokens, checked_index, whole_number
 
 # How far rounding alone may take the sum of a row that was 1, by bytes per number. What is further away was meant so.
 ROUNDING = {2: 1e-3, 4: 1e-5, 8: 1e-9}
@@ -119,6 +119,9 @@ class AttentionGraph(ReadOnly):
         if not isinstance(levels, slice):
             number = checked_index(levels, len(self), "level")
             return self._of(slice(number, number + 1))
+        for edge in (levels.start, levels.stop, levels.step):
+            if edge is not None and whole_number(edge) is None:
+                raise InvalidArgument(f"a slice of levels goes by whole numbers, got {edge!r}.")
         if levels.step is not None and levels.step < 1:
             raise InvalidArgument(
                 f"levels go from the input up: a slice needs a step of at least 1, got {levels.step}."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -88,7 +89,7 @@ class AttentionStack(ReadOnly):
     def from_outputs(
         cls, outputs: Any, tokens: Tokens | Sequence[str] | None = None, index: int = 0, padding: Any = None
     ) -> AttentionStack:
-        """Item `index` of the batch of a transformers output, or of its attentions: a tuple of (batch, heads, n, n).
+        """Item `index` of the batch of a transformers output, or of its attentions: a tuple of (batch, heads, n, n), or one array of them.
 
         `padding` is that item's mask (True: padding), that is `attention_mask[index] == 0`.
         """
@@ -142,6 +143,10 @@ class AttentionStack(ReadOnly):
 
 def _attentions_of(outputs: Any) -> Any:
     """The tuple of layers inside a model output, or a sentence about why there is none."""
+    if type(outputs) is dict:
+        outputs = SimpleNamespace(**outputs)
+    if len(getattr(outputs, "shape", ())) == 5:  # the layers in one array
+        outputs = list(outputs)
     both = hasattr(outputs, "encoder_attentions") or getattr(outputs, "cross_attentions", None) is not None
     if isinstance(outputs, list | tuple):
         layers: Any = outputs

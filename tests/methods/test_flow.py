@@ -152,6 +152,14 @@ def test_passive_rows_do_not_limit() -> None:
     assert af.flow(af.AttentionGraph(levels, passive=passive), queries=1, inputs=0, levels=-1).scores.item() == 7
 
 
+def test_capacities_beyond_all_numbers() -> None:
+    graph = af.AttentionGraph(np.full((3, 2, 2), 1e308))
+    for ask in (af.flow, af.flow_bounds):
+        with pytest.raises(af.errors.InvalidAttention, match=r"up to 1e\+308, add up to more than a number holds"):
+            ask(graph)
+    assert af.flow(af.AttentionGraph(np.full((3, 2, 2), 1e307)), levels=-1).scores == pytest.approx(2e307)
+
+
 def test_few_bits_of_storage() -> None:
     graph = random_graph(np.random.default_rng(1), "soft", max_tokens=12, min_tokens=12)
     for dtype in (np.float32, np.float16):

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from attnflow.graph import AttentionGraph
 from attnflow.kernels import ready, ready_to_split
-from attnflow.methods._capacities import Capacities, Matrix
+from attnflow.methods._capacities import Capacities, Matrix, capacitated
 from attnflow.tokens import Tokens, checked_index
 
 
@@ -73,7 +73,7 @@ class Bottleneck:
 
 def bottleneck(graph: AttentionGraph, query: int | str, input: int | str, level: int = -1) -> Bottleneck:
     """The maximum flow of one pair: its value, the flow on every edge, a minimum cut, and the paths it is made of."""
-    number = checked_index(level, len(graph), "level")
+    number = checked_index(level, len(capacitated(graph)), "level")
     start, end = graph.tokens.position(query), graph.tokens.position(input)
     capacities = Capacities.of(graph, number)
     flows = _edge_flows(capacities, start, end)

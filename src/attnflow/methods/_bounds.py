@@ -9,7 +9,7 @@ import numpy as np
 
 from attnflow.attribution import Attribution
 from attnflow.graph import AttentionGraph
-from attnflow.methods._capacities import Capacities
+from attnflow.methods._capacities import Capacities, capacitated
 from attnflow.methods._cuts import upper_bounds
 from attnflow.methods._feasible import lower_bounds
 from attnflow.methods._products import Products
@@ -29,6 +29,7 @@ def flow_bounds(
     The upper bound is the value of a cut and never lies below the flow (sums are exact to rounding); the lower one is the
     value of a feasible flow. Where they meet, the flow is known.
     """
+    graph = capacitated(graph)
     asked, rows = graph.level_numbers(levels), graph.tokens.positions(queries)
     products = Products(thread_count(threads), progress)
     queries_, which = np.unique(rows, return_inverse=True)

@@ -37,17 +37,17 @@ class Capacities:
     @classmethod
     def of(cls, graph: AttentionGraph, level: int) -> Capacities:
         """The capacities up to a level."""
-        if checked_graph(graph).signed:
-            raise InvalidAttention(
-                "this graph is signed, and a negative number is no capacity: flow, its bounds and bottlenecks need levels that are "
-                "not negative. Use raw or rollout, or make a graph of the positive part."
-            )
         levels = np.stack([graph.read(number) for number in range(level + 1)])
         passive = graph.passive[: level + 1]
         largest = float(levels.max(initial=0.0)) or 1.0
         # No flow is larger than the row of its query, or of the first row below it that is not passive. So twice the
         # largest row is as good as infinity, and keeps the precision that a huge number would cost.
-        unlimited = 2 * max(float(levels.sum(axis=-1).max()), largest)
+        with np.errstate(over="ignore"):
+            unlimited = 2 * max(float(levels.sum(axis=-1).max()), largest)
+        if not np.isfinite(unlimited):
+            raise InvalidAttention(
+                f"the capacities of this graph, up to {largest:.3g}, add up to more than a number holds. Divide its levels by their largest entry."
+            )
         if passive.any():
             number, position = np.nonzero(passive)
             levels[number, position, position] = unlimited
@@ -86,3 +86,13 @@ class Capacities:
     def foot(self) -> Matrix:
         """Level 0 by input."""
         return np.ascontiguousarray(self.levels[0].T)
+
+
+def capacitated(graph: AttentionGraph) -> AttentionGraph:
+    """The graph, if it is one whose entries can be capacities."""
+    if checked_graph(graph).signed:
+        raise InvalidAttention(
+            "this graph is signed, and a negative number is no capacity: flow, its bounds and bottlenecks need levels that are "
+            "not negative. Use raw or rollout, or make a graph of the positive part."
+        )
+    return graph

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from attnflow.attribution import Attribution, Saturation
 from attnflow.graph import AttentionGraph
 from attnflow.kernels import ready
-from attnflow.methods._capacities import Capacities, Matrix
+from attnflow.methods._capacities import Capacities, Matrix, capacitated
 from attnflow.methods._cuts import upper_bounds
 from attnflow.methods._products import Products
 from attnflow.methods._threads import Counter, Progress, Work, run_together, thread_count
@@ -38,6 +38,7 @@ def flow(
     someone is looking (a terminal or a notebook). A function `progress(what, done, total)` is called about ten times a
     second instead, and stops the work by raising: the exception is passed on.
     """
+    graph = capacitated(graph)
     asked, rows = graph.level_numbers(levels), graph.tokens.positions(queries)
     columns = graph.tokens.positions(inputs, "input")
     workers = thread_count(threads)

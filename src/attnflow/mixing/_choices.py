@@ -44,7 +44,7 @@ def head_shares(heads: Any, layers: int, count: int) -> NDArray[np.float64] | No
         return np.full((layers, count), 1 / count) if heads == "mean" else None
     if callable(heads):
         return None
-    if np.ndim(heads) == 0 and whole_number(heads) is not None:
+    if not isinstance(heads, list | tuple) and np.ndim(heads) == 0 and whole_number(heads) is not None:
         return np.tile(np.arange(count) == checked_index(heads, count, "head"), (layers, 1)).astype(np.float64)
     wanted = f"a name, a head's number, a function, {count} weights (one per head) or shape ({layers}, {count}) (one per layer and head)"
     try:
