@@ -50,6 +50,18 @@ def test_the_door_is_exactly_this() -> None:
         assert getattr(af, name) is not None
 
 
+def test_importing_the_command_line_adds_nothing_to_the_door() -> None:
+    """A submodule that is imported becomes an attribute of its package, and may shadow a function of its name."""
+    script = (
+        "import attnflow as af, attnflow.cli, attnflow.__main__, attnflow.capture, attnflow.render\n"
+        "print(*sorted(af.__all__))\nprint(*dir(af))\nassert all(callable(getattr(af, n)) for n in ('explain', 'mix', 'flow', 'rollout'))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    names, shown = (set(line.split()) for line in done.stdout.splitlines())
+    assert (names, shown) == (PUBLIC, PUBLIC | {"__version__"})
+
+
 def test_star_import_gives_the_same() -> None:
     names: dict[str, object] = {}
     exec("from attnflow import *", names)

@@ -49,6 +49,7 @@ def ids(tokenizer: Any, text: str = TEXT) -> list[int]:
         "arrays",
         "words",
         "rows of ids",
+        "column",
         "list",
     ],
 )
@@ -67,10 +68,11 @@ def test_every_form_gives_the_same(bert: Any, form: str) -> None:
         "arrays": tokenizer(TEXT, return_tensors="np"),
         "words": TEXT.split(),
         "rows of ids": torch.tensor([numbers, numbers]),
+        "column": np.array([TEXT, "keys"], dtype=object),
         "list": [TEXT, "keys"],
     }
     found = capture.graph(bert, inputs[form], tokenizer, words=form == "words")
-    if form in ("rows of ids", "list"):
+    if form in ("rows of ids", "list", "column"):
         assert isinstance(found, list)
         assert len(found) == 2
         found = found[0]
@@ -302,6 +304,18 @@ def test_more_than_the_positions_reach(bert: Any, gpt: Any) -> None:
         capture.graph(two_sided, [5, 6, 7], generate=65)
     with pytest.raises(CaptureError, match=r"the decoder's input has 65 tokens, the decoder takes at most 64"):
         capture.graph(two_sided, {"input_ids": long[:, :4], "decoder_input_ids": long})
+
+
+def test_what_is_no_tokenizer_no_text_and_no_weights(bert: Any) -> None:
+    with pytest.raises(InvalidArgument, match="tokenizer must be a loaded tokenizer, .* got 5"):
+        capture.graph(bert, TEXT, 5)
+    for inputs in ([TEXT, 3], [(TEXT, None)]):
+        with pytest.raises(
+            InvalidArgument, match=r"a text was expected, got (3|None). All inputs of a list are of one kind"
+        ):
+            capture.graph(bert, inputs, texts.wordpiece())
+    with pytest.raises(CaptureError, match="on the meta device: it has shapes and no weights"):
+        capture.graph(build("BERT").to("meta"), TEXT, texts.wordpiece())
 
 
 def test_inputs_of_no_known_form(bert: Any) -> None:

@@ -68,6 +68,16 @@ def test_the_masked_position_stays() -> None:
     assert found.signed[1] == pytest.approx(found.value - probability(model, shorter, target, place - 1), abs=1e-6)
 
 
+def test_a_second_mask_is_no_second_question() -> None:
+    model, tokenizer = build("DistilBERT"), texts.wordpiece()
+    found = capture.blank_out(model, "The [MASK] to the", tokenizer, replace="mask", batch_size=2)
+    ids = tokenizer("The [MASK] to the")["input_ids"]
+    place, target = found.tokens.labels.index("[MASK]"), found.options["target"]
+    for j in (1, 3):
+        masked = [*ids[:j], tokenizer.mask_token_id, *ids[j + 1 :]]
+        assert found.signed[j] == pytest.approx(found.value - probability(model, masked, target, place), abs=1e-6)
+
+
 def test_decoders_are_read_at_their_last_token() -> None:
     model, tokenizer = build("GPT-2"), texts.byte_level()
     found = capture.blank_out(model, "the keys", tokenizer, target=7, replace="remove")

@@ -73,7 +73,10 @@ def samples_of(inputs: Any, kind: str, tokenizer: Any, *, limit: int | None, tru
 
 
 def _from_text(tokenizer: Any, text: str | tuple[str, str]) -> Sample:
-    parts = [text] if isinstance(text, str) else list(text)
+    parts = list(text) if isinstance(text, tuple | list) else [text]
+    for part in parts:
+        if not isinstance(part, str):
+            raise InvalidArgument(f"a text was expected, got {part!r:.40}. All inputs of a list are of one kind.")
     if not all(part.strip() for part in parts):
         raise CaptureError(f"the text is empty ({text!r}): there is nothing to capture.")
     return _encoded(tokenizer, parts)

@@ -72,6 +72,8 @@ def opened(model: Any, inputs: Any, setting: Setting) -> tuple[Any, Any, str, An
     """The loaded model, its tokenizer where one is needed or given, the kind of input, and the input to work on."""
     if isinstance(setting.batch_size, bool) or not isinstance(setting.batch_size, int) or setting.batch_size < 1:
         raise InvalidArgument(f"batch_size must be at least 1, got {setting.batch_size!r}.")
+    if getattr(getattr(inputs, "dtype", None), "kind", "") in tuple("OUST"):  # texts in an array or a column of a table
+        inputs = inputs.tolist()
     loaded = load(model)
     name = os.fspath(model) if isinstance(model, str | os.PathLike) else None
     kind = kind_of(inputs, words=setting.words)

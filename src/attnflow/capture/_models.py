@@ -43,6 +43,10 @@ def _from_pretrained(name: str) -> torch.nn.Module:
 def tokenizer_for(model: Any, tokenizer: Any, name: str | None) -> Any:
     """The tokenizer given, or the one that lies with the model."""
     if tokenizer is not None and not isinstance(tokenizer, str | os.PathLike):
+        if not callable(tokenizer):
+            raise InvalidArgument(
+                f"tokenizer must be a loaded tokenizer, a folder or a hub name; got {tokenizer!r:.40}."
+            )
         return tokenizer
     return _beside(model, tokenizer, name, "tokenizer", "AutoTokenizer")
 
@@ -104,8 +108,13 @@ def _loaded(load: Callable[[], Any], what: str, name: str) -> Any:
 
 def device_of(model: torch.nn.Module) -> torch.device:
     """Where the model's first weight is, so where its input goes."""
-    parameter = next(model.parameters(), None)
-    return torch.device("cpu") if parameter is None else parameter.device
+    devices = [parameter.device for parameter in model.parameters()]
+    real = next((device for device in devices if device.type != "meta"), None)
+    if devices and real is None:
+        raise CaptureError(
+            f"the {type(model).__name__} is on the meta device: it has shapes and no weights. Load them with from_pretrained() first."
+        )
+    return real or torch.device("cpu")
 
 
 def check_weights(model: torch.nn.Module) -> None:

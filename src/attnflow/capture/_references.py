@@ -76,9 +76,11 @@ def _blanked(model: Any, sample: Sample, tokenizer: Any, target: Any, replace: s
     if replace == "remove" and len(sample.ids) == 1:
         raise CaptureError("an input of one token cannot lose it. Use replace='unk'.")
     variants = [_without(sample, j, replace, tokenizer, model) for j in changed]
-    [value] = _probabilities(model, [sample], chosen, tokenizer, 1)
+    # Read where the whole input is, also when a second mask is put beside the one that is asked about.
+    rows = [asked if asked is None or replace != "remove" else asked - (j <= asked) for j in changed]
+    [value] = _probabilities(model, [sample], [asked], chosen, tokenizer, 1)
     signed = np.zeros(len(sample.ids))
-    signed[changed] = value - np.array(_probabilities(model, variants, chosen, tokenizer, batch_size))
+    signed[changed] = value - np.array(_probabilities(model, variants, rows, chosen, tokenizer, batch_size))
     options = {
         "replace": replace,
         "target": chosen if not callable(chosen) else getattr(chosen, "__name__", "function"),
@@ -86,12 +88,25 @@ def _blanked(model: Any, sample: Sample, tokenizer: Any, target: Any, replace: s
     return Reference(signed, sample.tokens, "blank_out", value, options)
 
 
-def _probabilities(model: Any, samples: Sequence[Sample], target: Any, tokenizer: Any, batch_size: int) -> list[float]:
+def _probabilities(
+    model: Any,
+    samples: Sequence[Sample],
+    rows: Sequence[int | None],
+    target: Any,
+    tokenizer: Any,
+    batch_size: int,
+) -> list[float]:
+    """The target's probability for each sample, read at its row (None: as the model says)."""
     found: list[float] = []
     for start in range(0, len(samples), batch_size):
         some = samples[start : start + batch_size]
         batch = padded(model, some, tokenizer)
-        positions = positions_of(model, batch, tokenizer)
+        positions = [
+            own if own is None or batch.source.kept is None else int(np.flatnonzero(batch.source.kept[item])[own])
+            for item, own in enumerate(rows[start : start + batch_size])
+        ]
+        if some[0].decoder_ids is not None:
+            positions = positions_of(model, batch, tokenizer)
         found += values(
             forward(model, batch), [target] * len(some), positions, model, tokenizer, probability=True
         ).tolist()
