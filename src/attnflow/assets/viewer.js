@@ -680,7 +680,8 @@ class Viewer {
   load(plain) {
     this.document = plain;
     this.texts = plain.texts.map((text) => new Text(text));
-    this.state = { theme: plain.theme, special: plain.special, words: false, shared: plain.scale === "shared", smooth: true, tab: null, preview: null, cursor: null };
+    const { words = false, smooth = true, tab = null } = this.state ?? {}; // what the reader chose stays
+    this.state = { theme: plain.theme, special: plain.special, words, shared: plain.scale === "shared", smooth, tab, preview: null, cursor: null };
     this.build();
     this.openText(0);
   }

@@ -13,6 +13,7 @@ from attnflow.cli._explain import explain
 from attnflow.cli._methods import methods
 from attnflow.cli._options import voice_options
 from attnflow.cli._render import render
+from attnflow.cli._serve import serve
 
 
 class Group(click.Group):
@@ -37,5 +38,5 @@ def attnflow() -> None:
     """
 
 
-for command in (explain, capture, attribute, render, bottleneck, methods, completion):
+for command in (explain, capture, attribute, render, bottleneck, serve, methods, completion):
     attnflow.add_command(command)

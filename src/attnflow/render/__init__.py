@@ -8,9 +8,21 @@ from __future__ import annotations
 from attnflow.render._describe import difference, view
 from attnflow.render._document import document
 from attnflow.render._figure import figure
-from attnflow.render._page import page
+from attnflow.render._page import asset, page
 from attnflow.render._terminal import terminal
 from attnflow.render._view import FlowView, Picture, View
 from attnflow.render._widget import widget
 
-__all__ = ["FlowView", "Picture", "View", "difference", "document", "figure", "page", "terminal", "view", "widget"]
+__all__ = [
+    "FlowView",
+    "Picture",
+    "View",
+    "asset",
+    "difference",
+    "document",
+    "figure",
+    "page",
+    "terminal",
+    "view",
+    "widget",
+]

@@ -1,0 +1,78 @@
+"""A server as it runs: a real socket, a thread of its own, the bundled model."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from typing import Any
+
+import httpx
+import pytest
+import torch
+import uvicorn
+
+from attnflow import web
+from attnflow.web._models import bundled
+from attnflow.web._protocol import ImpatientProtocol
+
+TEXT = "The key to the cabinets"
+Serving = Callable[..., AbstractContextManager[httpx.Client]]
+
+
+@pytest.fixture(autouse=True, scope="package")
+def one_thread() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="session")
+def model() -> web.Served:
+    """Loaded once for all servers of the tests."""
+    return bundled()
+
+
+@pytest.fixture(scope="session")
+def serving(model: web.Served) -> Serving:
+    """Start a server; inside the block, a client that knows its address."""
+
+    @contextlib.contextmanager
+    def start(models: Any = None, **options: Any) -> Iterator[httpx.Client]:
+        made = web.app({"verb_number": model} if models is None else models, **options)
+        config = uvicorn.Config(
+            made, host="127.0.0.1", port=0, http=ImpatientProtocol, ws="none", log_config=None, access_log=False,
+            timeout_graceful_shutdown=2,
+        )  # fmt: skip
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run)
+        thread.start()
+        try:
+            until(lambda: server.started or not thread.is_alive())
+            port = server.servers[0].sockets[0].getsockname()[1]
+            with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
+                yield client
+        finally:
+            server.should_exit = True
+            thread.join(30)
+            assert not thread.is_alive()
+
+    return start
+
+
+@pytest.fixture(scope="session")
+def client(serving: Serving) -> Iterator[httpx.Client]:
+    """One server for every test that needs no other."""
+    with serving(limits=web.Limits(body_seconds=1.0)) as found:
+        yield found
+
+
+def until(happened: Callable[[], Any], seconds: float = 30) -> None:
+    """Wait for something; fail if it does not come."""
+    end = time.monotonic() + seconds
+    while not happened():
+        assert time.monotonic() < end, "this did not happen in time"
+        time.sleep(0.01)
