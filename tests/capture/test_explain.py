@@ -106,6 +106,10 @@ def test_the_door_of_capture_is_exactly_this() -> None:
     assert (
         set(capture.__all__)
         == {
+            "Ablation",
+            "ablation",
+            "grad_cam",
+            "randomised",
             "Reference",
             "blank_out",
             "captum",

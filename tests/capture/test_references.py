@@ -194,7 +194,7 @@ def test_models_without_a_head_and_outputs_without_a_place() -> None:
 
 
 def test_a_replacement_that_the_tokenizer_lacks() -> None:
-    with pytest.raises(CaptureError, match='this tokenizer has no mask token.*"remove" needs none'):
+    with pytest.raises(CaptureError, match='this tokenizer has no mask token.*"remove" and "mean" need none'):
         capture.blank_out(build("GPT-2"), "the", texts.byte_level(), replace="mask")
     with pytest.raises(CaptureError, match='a tokenizer is needed to know the unk token.*"remove" needs none'):
         capture.blank_out(build("GPT-2"), [5, 6])

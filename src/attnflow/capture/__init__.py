@@ -11,21 +11,28 @@ from typing import TYPE_CHECKING, Any
 from attnflow.errors import MissingExtra
 
 if TYPE_CHECKING:
+    from attnflow.capture._ablation import Ablation, ablation
     from attnflow.capture._captum import captum
     from attnflow.capture._capture import graph, stack
+    from attnflow.capture._grad_cam import grad_cam
     from attnflow.capture._models import load, processor_for, tokenizer_for
+    from attnflow.capture._randomise import randomised
     from attnflow.capture._reference import Reference
     from attnflow.capture._references import blank_out, input_gradient
     from attnflow.capture._watched import watched
 
 __all__ = [
+    "Ablation",
     "Reference",
+    "ablation",
     "blank_out",
     "captum",
+    "grad_cam",
     "graph",
     "input_gradient",
     "load",
     "processor_for",
+    "randomised",
     "stack",
     "tokenizer_for",
     "watched",
@@ -42,6 +49,10 @@ _HOMES = {
     "tokenizer_for": "_models",
     "watched": "_watched",
     "Reference": "_reference",
+    "Ablation": "_ablation",
+    "ablation": "_ablation",
+    "grad_cam": "_grad_cam",
+    "randomised": "_randomise",
 }
 
 

@@ -51,13 +51,14 @@ def captum(
     target: Any = None,
     words: bool = False,
     truncate: bool = False,
+    seed: int = 0,
     **options: Any,
 ) -> Any:
     """A Captum method on the token embeddings: its attributions, summed over each token's vector, as a Reference.
 
     `method` is a name in `captum.attr` ("IntegratedGradients", "InputXGradient", "DeepLift", "FeatureAblation" …), or a class that is made
     from a function and has `attribute`. `options` go to `attribute` (`n_steps`, `baselines`, `n_samples` …); a perturbing method
-    changes whole tokens. Baselines are the same input with padding in place of its words, unless given. `target` as in `blank_out`.
+    changes whole tokens. Methods that draw at random draw from `seed`. Baselines are the same input with padding in place of its words, unless given. `target` as in `blank_out`.
     """
     kind_of_method = _method(method)
     setting = Setting(tokenizer, target=target, words=words, truncate=truncate)
@@ -65,7 +66,8 @@ def captum(
     check_weights(loaded)
     samples = samples_in(loaded, source, kind, tokenizer)
     results = []
-    with borrowed(loaded), differentiable(loaded):
+    with borrowed(loaded), differentiable(loaded), torch.random.fork_rng():
+        torch.manual_seed(seed)
         for sample, one in zip(samples, per_input(target, len(samples)), strict=True):
             batch = padded(loaded, [sample], tokenizer)
             signed, value = _attributed(loaded, batch, one, tokenizer, kind_of_method, options)

@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace as altered
 from typing import Any
 
 import numpy as np
 import torch
 from tqdm import tqdm
 
-from attnflow.capture._batch import Batch, padded
+from attnflow.capture._ablation import Ablation, ablation
+from attnflow.capture._batch import Batch
 from attnflow.capture._embedding import embedded
 from attnflow.capture._gradients import differentiable
-from attnflow.capture._inputs import Sample
-from attnflow.capture._jobs import Setting, batches, opened, samples_in
+from attnflow.capture._jobs import Setting, batches, opened
 from attnflow.capture._models import check_weights
-from attnflow.capture._query import positions_of, row_of
+from attnflow.capture._query import positions_of
 from attnflow.capture._reference import Reference
-from attnflow.capture._run import forward
 from attnflow.capture._session import borrowed
-from attnflow.capture._targets import fixed, per_input, readout_row, values
+from attnflow.capture._targets import per_input, values
 from attnflow.errors import CaptureError, InvalidArgument, suggest
 from attnflow.tokens import Tokens
 
-REPLACEMENTS = ("unk", "mask", "pad", "remove")
 MEASURES = ("sum", "l2", "gradient_x_input")
 
 
@@ -44,94 +41,26 @@ def blank_out(
 
         signed_j = p(target | input) − p(target | input with token j replaced),   scores = |signed|
 
-    `replace`: "unk" (the paper's), "mask", "pad", or "remove", which takes the token out. Special tokens and the masked
+    `replace`: "unk" (the paper's), "mask", "pad", "mean" (of the token table), or "remove", which takes the token out. Special tokens and the masked
     position that is asked about stay, and score 0. `target` is a class or token, by number or name, a pair (the difference of the two
     probabilities), a function of the output, or None: what the model predicts on the whole input.
     """
-    if replace not in REPLACEMENTS:
-        raise InvalidArgument(f"cannot replace a token by {replace!r}." + suggest(replace, REPLACEMENTS))
-    setting = Setting(tokenizer, target=target, words=words, truncate=truncate, batch_size=batch_size)
-    loaded, tokenizer, kind, source = opened(model, inputs, setting)
-    check_weights(loaded)
-    samples = samples_in(loaded, source, kind, tokenizer)
-    targets = per_input(target, len(samples))
-    results = []
-    with borrowed(loaded), torch.no_grad():
-        for sample, one in zip(tqdm(samples, disable=not progress), targets, strict=True):
-            results.append(_blanked(loaded, sample, tokenizer, one, replace, batch_size))
-    return results if kind.startswith("many ") else results[0]
+    options: dict[str, Any] = {"target": target, "replace": replace, "words": words, "truncate": truncate}
+    found = ablation(model, inputs, tokenizer, **options, batch_size=batch_size)
+    several = found if isinstance(found, list) else [found]
+    results = [_blanked(one) for one in tqdm(several, disable=not progress)]
+    return results if isinstance(found, list) else results[0]
 
 
-def _blanked(model: Any, sample: Sample, tokenizer: Any, target: Any, replace: str, batch_size: int) -> Reference:
-    whole = padded(model, [sample], tokenizer)
-    outputs = forward(model, whole)
-    [position] = positions_of(model, whole, tokenizer)
-    chosen = target if callable(target) else fixed(target, readout_row(outputs, 0, position, model), model, tokenizer)
-    asked = row_of(sample, model, tokenizer) if sample.decoder_ids is None else None
-    mask = getattr(tokenizer, "mask_token_id", None)
-    stays = sample.tokens.special.copy()
-    if asked is not None and sample.ids[asked] == mask:
-        stays[asked] = True
-    changed = [j for j in range(len(sample.ids)) if not stays[j]]
-    if replace == "remove" and len(sample.ids) == 1:
+def _blanked(whole: Ablation) -> Reference:
+    """One token at a time."""
+    if whole.replace == "remove" and len(whole.tokens) == 1:
         raise CaptureError("an input of one token cannot lose it. Use replace='unk'.")
-    variants = [_without(sample, j, replace, tokenizer, model) for j in changed]
-    # Read where the whole input is, also when a second mask is put beside the one that is asked about.
-    rows = [asked if asked is None or replace != "remove" else asked - (j <= asked) for j in changed]
-    [value] = _probabilities(model, [sample], [asked], chosen, tokenizer, 1)
-    signed = np.zeros(len(sample.ids))
-    signed[changed] = value - np.array(_probabilities(model, variants, rows, chosen, tokenizer, batch_size))
-    options = {
-        "replace": replace,
-        "target": chosen if not callable(chosen) else getattr(chosen, "__name__", "function"),
-    }
-    return Reference(signed, sample.tokens, "blank_out", value, options)
-
-
-def _probabilities(
-    model: Any,
-    samples: Sequence[Sample],
-    rows: Sequence[int | None],
-    target: Any,
-    tokenizer: Any,
-    batch_size: int,
-) -> list[float]:
-    """The target's probability for each sample, read at its row (None: as the model says)."""
-    found: list[float] = []
-    for start in range(0, len(samples), batch_size):
-        some = samples[start : start + batch_size]
-        batch = padded(model, some, tokenizer)
-        positions = [
-            own if own is None or batch.source.kept is None else int(np.flatnonzero(batch.source.kept[item])[own])
-            for item, own in enumerate(rows[start : start + batch_size])
-        ]
-        if some[0].decoder_ids is not None:
-            positions = positions_of(model, batch, tokenizer)
-        found += values(
-            forward(model, batch), [target] * len(some), positions, model, tokenizer, probability=True
-        ).tolist()
-    return found
-
-
-def _without(sample: Sample, j: int, replace: str, tokenizer: Any, model: Any) -> Sample:
-    if replace == "remove":
-        kept = np.arange(len(sample.ids)) != j
-        types = None if sample.types is None else [*sample.types[:j], *sample.types[j + 1 :]]
-        return altered(
-            sample, ids=[*sample.ids[:j], *sample.ids[j + 1 :]], types=types, tokens=sample.tokens.select(kept)
-        )
-    new = getattr(tokenizer, f"{replace}_token_id", None)
-    if new is None and replace == "pad":
-        new = getattr(model.config, "pad_token_id", None)
-    if new is None and tokenizer is None:
-        raise CaptureError(
-            f'a tokenizer is needed to know the {replace} token. Pass tokenizer=…; replace="remove" needs none.'
-        )
-    if new is None:
-        raise CaptureError(
-            f'this tokenizer has no {replace} token. Choose another of: {", ".join(REPLACEMENTS)}; "remove" needs none.'
-        )
-    return altered(sample, ids=[*sample.ids[:j], int(new), *sample.ids[j + 1 :]])
+    changed = np.flatnonzero(whole.removable)
+    signed = np.zeros(len(whole.tokens))
+    signed[changed] = whole.value - whole(~np.eye(len(signed), dtype=np.bool_)[changed])
+    target = getattr(whole.target, "__name__", "function") if callable(whole.target) else whole.target
+    return Reference(signed, whole.tokens, "blank_out", whole.value, {"replace": whole.replace, "target": target})
 
 
 def input_gradient(

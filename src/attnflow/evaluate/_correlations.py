@@ -66,6 +66,14 @@ def spearman_dense(scores: Rows, references: Rows, ties: float = 0.0) -> Floats:
 STATISTICS: dict[str, Statistic] = {"spearman": spearman, "kendall": kendall, "spearman_dense": spearman_dense}
 
 
+def correlation(
+    scores: Floats, reference: Floats, statistic: str | RowStatistic = "spearman", ties: float = 1e-9
+) -> float:
+    """The rank correlation of two rows; NaN where one of them has no order."""
+    one, other = (Rows.of([np.asarray(row, dtype=np.float64)]) for row in (scores, reference))
+    return float(statistic_called(statistic)(one, other, ties)[0])
+
+
 def statistic_called(statistic: str | RowStatistic) -> Statistic:
     """A statistic by its name, or a function of two arrays (scores, references) of one row."""
     if callable(statistic):

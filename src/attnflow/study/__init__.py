@@ -6,11 +6,24 @@ Nothing heavy is imported until a name is used.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-__all__: list[str] = []
+if TYPE_CHECKING:
+    from attnflow.study._baselines import BASELINES
+    from attnflow.study._evidence import Evidence, Result
+    from attnflow.study._faithfulness import faithfulness
+    from attnflow.study._ways import Way, ways
 
-_HOMES: dict[str, str] = {}
+__all__ = ["BASELINES", "Evidence", "Result", "Way", "faithfulness", "ways"]
+
+_HOMES = {
+    "BASELINES": "_baselines",
+    "Evidence": "_evidence",
+    "Result": "_evidence",
+    "Way": "_ways",
+    "faithfulness": "_faithfulness",
+    "ways": "_ways",
+}
 
 
 def __getattr__(name: str) -> Any:

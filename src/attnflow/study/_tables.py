@@ -1,0 +1,131 @@
+"""Evidence as tables: text, Markdown, CSV, JSON. One table for each measure and replacement, and the answer above them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from attnflow.artifacts import jsonable
+
+if TYPE_CHECKING:
+    from attnflow.study._evidence import Evidence, Key, Result
+
+HEADER = ("map", "mean [95% interval]", "place", "difference to the best", "effect", "p (Holm)", "to the best", "to chance")  # fmt: skip
+
+Grid = list[list[str]]
+
+
+def number(value: float, form: str = ".3f") -> str:
+    """A number, or a dash where there is none."""
+    return format(value, form) if math.isfinite(value) else "–"
+
+
+def rows_of(results: Sequence[Result]) -> Grid:
+    """A measure's table, header first."""
+    return [
+        list(HEADER),
+        *(
+            [
+                one.way, f"{number(one.mean)} [{number(one.low)}, {number(one.high)}]",
+                f"{number(one.place, 'g')} [{number(one.place_low, 'g')}, {number(one.place_high, 'g')}]",
+                *(["–"] * 3 if one.way == one.best else [number(one.difference, "+.3f"), number(one.effect, "+.2f"), number(one.p, ".2g")]),
+                "best" if one.way == one.best else one.verdict, one.beats_chance or "–",
+            ]
+            for one in results
+        ),
+    ]  # fmt: skip
+
+
+def title_of(evidence: Evidence, key: Key) -> str:
+    """What a table is of, with n and what would have been found."""
+    measure, replace = key
+    results = evidence.of(*key)
+    direction = "higher is better" if evidence.higher_is_better(measure) else "lower is better"
+    with_what = f", {replace}" if replace else ""
+    known = [one.detectable for one in results if math.isfinite(one.detectable)]
+    found = f"; differences from {max(known):.3f} up would have been found (power 0.8)" if known else ""
+    n = min((one.n for one in results), default=0)
+    return f"{measure}{with_what} ({direction}; n = {n}{found})"
+
+
+def answers(evidence: Evidence) -> list[str]:
+    """A sentence for each measure: the best map, who is not shown to be worse, and who is not shown to beat chance."""
+    found = []
+    for measure, replace in evidence.values:
+        results = evidence.of(measure, replace)
+        if not results:
+            continue
+        best, *others = evidence.leaders(measure, replace)
+        at_par = f"; no difference shown to {_listed(others)}" if others else ""
+        idle = [one.way for one in results if one.beats_chance and one.beats_chance != "better"]
+        lost = f"; not shown to be better than chance: {_listed(idle)}" if idle else ""
+        where = f"{measure} ({replace})" if replace else measure
+        found.append(f"{where}: {best} is best{at_par}{lost}.")
+    return found
+
+
+def text(evidence: Evidence) -> str:
+    """Aligned tables."""
+    blocks = ["\n".join(answers(evidence))]
+    blocks += [f"{title_of(evidence, key)}\n{_aligned(rows_of(evidence.of(*key)))}" for key in evidence.values]
+    return "\n\n".join(blocks)
+
+
+def markdown(evidence: Evidence) -> str:
+    """Tables of a page."""
+    blocks = ["\n".join(f"* {answer}" for answer in answers(evidence))]
+    blocks += [f"**{title_of(evidence, key)}**\n\n{piped(rows_of(evidence.of(*key)))}" for key in evidence.values]
+    return "\n\n".join(blocks) + "\n"
+
+
+def as_csv(results: Sequence[Any]) -> str:
+    """Dataclasses as rows."""
+    rows = [asdict(one) for one in results]
+    file = io.StringIO()
+    writer = csv.DictWriter(file, list(rows[0]) if rows else [], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return file.getvalue()
+
+
+def as_json(evidence: Evidence) -> str:
+    """Everything but the single values."""
+    content = {
+        "options": jsonable(evidence.options),
+        "answers": answers(evidence),
+        "results": [asdict(one) for one in evidence.results],
+    }
+    return json.dumps(finite(content), indent=1, ensure_ascii=False) + "\n"
+
+
+def finite(value: Any) -> Any:
+    """As JSON can hold it: what is not a number is null."""
+    if isinstance(value, dict):
+        return {key: finite(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def piped(table: Grid) -> str:
+    """A table in Markdown."""
+    rows = ["| " + " | ".join(row) + " |" for row in table]
+    return "\n".join([rows[0], "|" + "---|" * len(table[0]), *rows[1:]])
+
+
+def _aligned(table: Grid) -> str:
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in table
+    )
+
+
+def _listed(items: Sequence[str]) -> str:
+    """ "a, b and c"; names may hold commas, so they stand in quotes."""
+    words = [f"“{item}”" for item in items]
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
