@@ -111,6 +111,12 @@ OTHERS: dict[str, Maker] = {
     ),
     "Mamba": lambda: (tf.MambaModel, tf.MambaConfig(**_OTHER, hidden_size=WIDTH, num_hidden_layers=2, state_size=4)),
     "Longformer": lambda: (tf.LongformerModel, tf.LongformerConfig(**_ENCODER, attention_window=4)),
+    "RWKV": lambda: (tf.RwkvModel, tf.RwkvConfig(vocab_size=VOCABULARY, hidden_size=WIDTH, num_hidden_layers=2)),
+    "SqueezeBERT": lambda: (tf.SqueezeBertModel, tf.SqueezeBertConfig(**_ENCODER, embedding_size=WIDTH)),
+    "Funnel": lambda: (
+        tf.FunnelModel,
+        tf.FunnelConfig(vocab_size=VOCABULARY, d_model=WIDTH, n_head=HEADS, d_head=8, d_inner=48, block_sizes=[1, 1]),
+    ),
     "BERT encoder and decoder": lambda: (
         tf.EncoderDecoderModel,
         tf.EncoderDecoderConfig.from_encoder_decoder_configs(tf.BertConfig(**_ENCODER), tf.BertConfig(**_ENCODER), decoder_start_token_id=1),

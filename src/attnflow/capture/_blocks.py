@@ -31,6 +31,7 @@ class Axis:
     target: Mask | None
     sink: bool
     tokens: Tokens
+    model: str  # its name, for errors
 
     @property
     def target_start(self) -> int:
@@ -54,7 +55,7 @@ class Axis:
 
 
 def axis_of(
-    source: Mask, source_tokens: Tokens, target: Mask | None, target_tokens: Tokens | None, *, sink: bool
+    source: Mask, source_tokens: Tokens, target: Mask | None, target_tokens: Tokens | None, *, sink: bool, model: str
 ) -> Axis:
     """One axis, its tokens joined: source, target, sink."""
     parts = [source_tokens]
@@ -62,7 +63,7 @@ def axis_of(
         parts.append(target_tokens)
     if sink:
         parts.append(Tokens([SINK], [True]))
-    return Axis(source, target, sink, parts[0] if len(parts) == 1 else joined(parts))
+    return Axis(source, target, sink, parts[0] if len(parts) == 1 else joined(parts), model)
 
 
 def joined(parts: Sequence[Tokens]) -> Tokens:
@@ -88,7 +89,7 @@ def place(level: Level, body: NDArray[Any] | None, axis: Axis, passive: float = 
     (rows, real_rows), (columns, real_columns) = axis.rows(level), axis.columns(level)
     width = len(real_columns)
     sink = level.seen is not None and level.seen.sink
-    _check_shape(level, (body.shape[0], body.shape[1] - sink), (len(real_rows), width))
+    _check_shape(axis.model, level, (body.shape[0], body.shape[1] - sink), (len(real_rows), width))
     idle[rows] = False
     block = body[:, :width]
     if not (real_rows.all() and real_columns.all()):
@@ -103,9 +104,9 @@ def place(level: Level, body: NDArray[Any] | None, axis: Axis, passive: float = 
     return matrix, idle
 
 
-def _check_shape(level: Level, came: tuple[int, int], wanted: tuple[int, int]) -> None:
+def _check_shape(model: str, level: Level, came: tuple[int, int], wanted: tuple[int, int]) -> None:
     if came != wanted:
         raise CaptureError(
-            f"{level.name} attends from {came[0]} positions to {came[1]}, but the input has {wanted[0]} by {wanted[1]}: "
+            f"{model} cannot be captured: {level.name} attends from {came[0]} positions to {came[1]}, but the input has {wanted[0]} by {wanted[1]}: "
             "its attention is not a matrix over the input's positions (windows, merged or pooled positions, or a cached prefix)."
         )

@@ -22,11 +22,11 @@ def seen_in(outputs: Any, model: torch.nn.Module) -> list[Seen]:
             f"{name} cannot be captured: its attention is a window around each position plus a few global tokens, which is "
             "not an n × n matrix. Use a model with full attention."
         )
-    encoder = _seen(getattr(outputs, "encoder_attentions", None), "encoder")
-    cross = _seen(getattr(outputs, "cross_attentions", None), "decoder", cross=True)
-    decoder = _seen(getattr(outputs, "decoder_attentions", None), "decoder")
+    encoder = _seen(name, getattr(outputs, "encoder_attentions", None), "encoder")
+    cross = _seen(name, getattr(outputs, "cross_attentions", None), "decoder", cross=True)
+    decoder = _seen(name, getattr(outputs, "decoder_attentions", None), "decoder")
     if not decoder:
-        return _seen(getattr(outputs, "attentions", None), "")
+        return _seen(name, getattr(outputs, "attentions", None), "")
     if cross and len(cross) != len(decoder):
         raise CaptureError(
             f"{name} cannot be captured: {len(decoder)} decoder layers, but cross-attention in {len(cross)}."
@@ -35,7 +35,7 @@ def seen_in(outputs: Any, model: torch.nn.Module) -> list[Seen]:
     return encoder + paired
 
 
-def _seen(attentions: Any, side: str, *, cross: bool = False) -> list[Seen]:
+def _seen(name: str, attentions: Any, side: str, *, cross: bool = False) -> list[Seen]:
     found = []
     for weights in attentions or ():
         if isinstance(weights, list | tuple):  # XLNet with two streams: the first is the content's
@@ -44,7 +44,11 @@ def _seen(attentions: Any, side: str, *, cross: bool = False) -> list[Seen]:
             continue
         if weights.ndim != 4:
             raise CaptureError(
-                f"expected attention of shape (batch, heads, n, n), got {tuple(weights.shape)}: it cannot be captured."
+                f"{name} cannot be captured: what it returns as attention has shape {tuple(weights.shape)}, and not (batch, heads, n, n)."
+            )
+        if weights.amin() < 0:
+            raise CaptureError(
+                f"{name} cannot be captured: what it returns as attention has negative numbers, so it comes from before the softmax."
             )
         found.append(Seen("", weights, side=side, cross=cross))
     return found

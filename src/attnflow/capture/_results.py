@@ -98,13 +98,13 @@ def _axis(job: Job, found: Sequence[Level], item: int) -> Axis:
     seen = [(level, level.seen) for level in found if level.seen is not None]
     sink = any(one.sink for _, one in seen)
     first = next(one.queries for _, one in seen if not one.cross)
-    batch = job.batch
+    batch, name = job.batch, type(job.model).__name__
     source = batch.source.real(item, next((one.keys for level, one in seen if level.cross), first))
     source_tokens = batch.source.labels(item, int(source.sum()), "frame " if batch.source.kept is None else "")
     if batch.target is None:
-        return axis_of(source, source_tokens, None, None, sink=sink)
+        return axis_of(source, source_tokens, None, None, sink=sink, model=name)
     target = batch.target.real(item, next(one.queries for level, one in seen if level.side == "decoder"))
-    return axis_of(source, source_tokens, target, batch.target.labels(item, int(target.sum())), sink=sink)
+    return axis_of(source, source_tokens, target, batch.target.labels(item, int(target.sum())), sink=sink, model=name)
 
 
 def _mixed(found: Sequence[Level], item: int, options: dict[str, Any]) -> Iterator[NDArray[Any]]:
