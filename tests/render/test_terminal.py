@@ -46,6 +46,11 @@ def test_colours_are_of_the_ground_and_ink_reads_on_them() -> None:
     dark, light = (printed(shown, colour=True, theme=theme, top=0) for theme in ("dark", "light"))
     assert "48;2;222;244;246" in dark  # the end of the dark ramp
     assert "48;2;28;44;107" in light
+    apart = view(values=np.tile([0.9, 0.4, 0.2, 0.1, 0.9], (3, 5, 1)), special=(0, 4))
+    for theme, grey in (("dark", "48;2;117;125;137"), ("light", "48;2;163;170;180")):
+        text = printed(apart, colour=True, theme=theme, query=1, top=0)
+        assert all(re.search(rf"{grey}m{label}", text) for label in (r"\[CLS\]", "are"))  # outside the scale
+        assert "special tokens and “the” itself" in text
     assert ESCAPES.sub("", dark) == ESCAPES.sub("", light)
 
 
@@ -57,12 +62,21 @@ def test_no_color_is_respected(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
 
 
 def test_levels_lists_the_largest_in_reading_order() -> None:
-    values = np.zeros((3, 5, 5))
+    values = np.zeros((3, 9, 9))
     values[:, 0, 3], values[:, 0, 1] = 0.2, 0.1
-    text = printed(view(values=values), kind="levels", top=2)
-    assert re.search(r"1 the .*\n.*⋮.*\n +3 ##s .*0\.2\n", text)
-    assert "3 more inputs" in text
-    assert "more inputs" not in printed(view(values=values), kind="levels", top=None)
+    text = printed(view(3, 9, values=values), kind="levels", top=2)
+    assert re.search(r"1 w1 .*\n.*⋮.*\n +3 w3 .*0\.2\n", text)
+    assert "7 more inputs" in text
+    assert "more inputs" not in printed(view(3, 9, values=values), kind="levels", top=None)
+    assert "⋮" not in printed(view(3, 9, values=values), kind="levels", top=7)  # a mark would take the place of a line
+
+
+def test_bars_are_as_long_as_their_values_to_an_eighth() -> None:
+    shown = view(1, values=np.tile([0.0, 0.4, 0.2, 0.105, 0.0], (1, 5, 1)))
+    widths = [len(bar) for bar in re.findall(r" ([█▏▎▍▌▋▊▉]+)\n", printed(shown, top=3))]
+    assert widths == [38, 19, 10]
+    coloured = ESCAPES.sub("", printed(shown, colour=True, top=3))
+    assert re.search(r"0\.4 {39}\n", coloured)  # a coloured ground, without the seams of block letters
 
 
 def test_many_levels_show_the_upper_ones() -> None:

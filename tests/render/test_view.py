@@ -12,7 +12,7 @@ from attnflow import render
 from attnflow.attribution import Saturation
 from attnflow.errors import InvalidArgument, InvalidAttention
 from attnflow.render import FlowView
-from attnflow.render._colour import GROUND, colour, ink, oklab, parsed, ramp
+from attnflow.render._colour import GROUND, KINDS, colour, ink, oklab, parsed, ramp
 from attnflow.render._describe import readable
 from attnflow.render._flow_view import flow_view
 from attnflow.render._view import counted, limit
@@ -65,9 +65,13 @@ def test_special_tokens_and_the_query_itself_leave_the_scale() -> None:
     seen = view(values=np.tile([9.0, 5.0, 2.0, 1.0, 0.5], (3, 5, 1)))
     row = seen.row(1, 0)
     assert limit(row, counted(seen, 1, "unscaled")) == 2
-    assert limit(row, counted(seen, 1, "hidden")) == 5
+    assert limit(row, counted(seen, 1, "hidden")) == 2
     assert limit(row, counted(seen, 1, "shown")) == 9
     assert limit(np.zeros(4)) == 1
+    alone = view(1, 1, labels=["alone"], special=())
+    assert counted(alone, 0, "unscaled").all()  # where nothing would be left
+    table = np.array([[9.0, 1.0], [2.0, 9.0]])
+    assert limit(table, ~np.eye(2, dtype=np.bool_)) == 2
     with pytest.raises(InvalidArgument, match="special"):
         counted(seen, 1, "gone")
 
@@ -127,12 +131,12 @@ def test_flows_in_words(graph: af.AttentionGraph) -> None:
 
 @pytest.mark.parametrize("theme", list(GROUND))
 def test_ramps_are_even_and_keep_their_order_without_colour(theme: str) -> None:
-    for kind in ("sequential", "diverging"):
+    for kind in KINDS:
         lab = oklab(ramp(theme, kind))
         steps = np.linalg.norm(np.diff(lab, axis=0), axis=1)
         assert steps.max() < 1.25 * steps.min()  # equal steps look equal
-        assert np.abs(lab[0 if kind == "sequential" else len(lab) // 2] - oklab(parsed(GROUND[theme]))).max() < 0.01
-        arms = [lab[:, 0]] if kind == "sequential" else np.split(lab[:, 0], [len(lab) // 2])
+        assert np.abs(lab[len(lab) // 2 if kind == "diverging" else 0] - oklab(parsed(GROUND[theme]))).max() < 0.01
+        arms = np.split(lab[:, 0], [len(lab) // 2]) if kind == "diverging" else [lab[:, 0]]
         for arm in arms:
             changes = np.diff(arm)
             assert (changes > 0).all() or (changes < 0).all()

@@ -92,13 +92,20 @@ def lab(tmp_path: Path) -> Iterator[str]:
 def _address(server: subprocess.Popen[bytes], log: Path) -> str:
     for _ in range(240):
         found = re.search(r"http://127\.0\.0\.1:(\d+)/lab", log.read_text())
-        if found:
-            address = f"http://127.0.0.1:{found[1]}"
-            urllib.request.urlopen(f"{address}/api?token=secret", timeout=30).close()
-            return address
+        if found and _answers(f"http://127.0.0.1:{found[1]}/api?token=secret"):
+            return f"http://127.0.0.1:{found[1]}"
         assert server.poll() is None, log.read_text()
         time.sleep(0.25)
     raise AssertionError(log.read_text())
+
+
+def _answers(address: str) -> bool:
+    """It names its address a moment before it listens there."""
+    try:
+        urllib.request.urlopen(address, timeout=30).close()
+    except OSError:
+        return False
+    return True
 
 
 def run(page: Any, cell: Any, appears: str) -> None:

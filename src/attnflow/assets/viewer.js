@@ -154,21 +154,23 @@ function rowOf(view, level, unit, lens) {
   return Float32Array.from(sums, (value) => value / rows.length);
 }
 
-/** Which units make the scale: special ones and the query itself do not, unless everything is shown. */
-function isCounted(unit, asked, special) {
-  return special === "shown" || (!unit.special && unit.index !== asked);
+/** Which units make the scale: special ones and the query itself do not, unless everything is shown or nothing is left. */
+function counting(units, asked, special) {
+  const counts = (unit) => special === "shown" || (!unit.special && unit.index !== asked);
+  return units.some(counts) ? counts : () => true;
 }
 
+/** The end of a scale over rows; `asked` is the query of all of them, or a list with that of each. */
 function endOf(rows, units, asked, special) {
   let end = 0;
   let whole = 0;
   rows.forEach((row, i) => {
     if (!row) return;
-    const own = Array.isArray(asked) ? asked[i] : asked;
+    const counts = counting(units, Array.isArray(asked) ? asked[i] : asked, special);
     for (const unit of units) {
       const size = Math.abs(row[unit.index]);
       if (size > whole) whole = size;
-      if (size > end && isCounted(unit, own, special)) end = size;
+      if (size > end && counts(unit)) end = size;
     }
   });
   return end || whole || 1;
@@ -191,7 +193,7 @@ class Palette {
   constructor(ramps, scheme) {
     this.scheme = scheme;
     this.tables = {};
-    for (const kind of ["sequential", "diverging"]) {
+    for (const kind of ["sequential", "diverging", "apart"]) {
       const given = ramps[scheme][kind].map(channels);
       this.tables[kind] = Array.from({ length: 257 }, (_, i) => {
         const at = (i / 256) * (given.length - 1);
@@ -206,6 +208,11 @@ class Palette {
     this.line = dark ? "#3a3f49" : "#d5d9df";
     this.flow = dark ? "#4f9be0" : "#4a86cc";
     this.cut = dark ? "#ff9a3c" : "#c4560a";
+  }
+
+  /** What stands outside the scale is grey: its size shows, and it takes the eye from nothing. */
+  apart(share) {
+    return this.tables.apart[Math.round(Math.min(1, Math.abs(share)) * 256)];
   }
 
   of(share, signed) {
@@ -280,10 +287,12 @@ class CanvasPen {
     this.context.restore();
   }
 
-  rect(x, y, width, height, { fill, stroke, radius = 0, line = 1 }) {
+  rect(x, y, width, height, { fill, stroke, radius = 0, line = 1, opacity = 1 }) {
+    this.context.globalAlpha = opacity;
     this.context.beginPath();
     this.context.roundRect(x, y, width, height, radius);
     this.paint({ fill, stroke, line });
+    this.context.globalAlpha = 1;
   }
 
   path(d, { fill, stroke, line = 1, dash, opacity = 1 }) {
@@ -361,8 +370,8 @@ class SvgPen {
     this.into = outer;
   }
 
-  rect(x, y, width, height, { fill, stroke, radius, line }) {
-    return this.node("rect", { x, y, width, height, rx: radius, fill: fill ?? "none", stroke, "stroke-width": stroke && line });
+  rect(x, y, width, height, { fill, stroke, radius, line, opacity }) {
+    return this.node("rect", { x, y, width, height, rx: radius, fill: fill ?? "none", stroke, "stroke-width": stroke && line, opacity });
   }
 
   path(d, { fill, stroke, line, dash, opacity, title }) {
@@ -397,15 +406,17 @@ class SvgPen {
     }
   }
 
-  image(x, y, width, height, picture) {
-    this.node("image", { x, y, width, height, href: picture.src, preserveAspectRatio: "none" });
+  image(x, y, width, height, picture, { grey = 0 } = {}) {
+    const filter = this.node("filter", { id: "grey", x: 0, y: 0, width: 1, height: 1, "color-interpolation-filters": "sRGB" });
+    this.node("feColorMatrix", { type: "saturate", values: 1 - grey }, filter);
+    this.node("image", { x, y, width, height, href: picture.src, preserveAspectRatio: "none", filter: "url(#grey)" });
   }
 }
 
 // ---- 4 drawings --------------------------------------------------------------------------------------------------
 
 /** A text on the colours of its values, for files; on the page it is made of buttons. */
-function stripDrawing({ units, row, end, signed, asked, palette }, width) {
+function stripDrawing({ units, row, end, signed, asked, counts, palette }, width) {
   const [line, pad, gap, size] = [28, 5, 4, 14];
   const placed = [];
   let [x, y] = [0, 0];
@@ -421,7 +432,7 @@ function stripDrawing({ units, row, end, signed, asked, palette }, width) {
     draw(pen) {
       for (const { unit, x: left, y: top, room } of placed) {
         const value = row?.[unit.index] ?? NaN;
-        const ground = Number.isNaN(value) ? null : palette.of(value / end, signed);
+        const ground = Number.isNaN(value) ? null : counts(unit) ? palette.of(value / end, signed) : palette.apart(value / end);
         pen.rect(left, top, room - 1, line - 5, { fill: ground ? css(ground) : undefined, radius: 4, stroke: unit.index === asked ? palette.cut : undefined, line: 2 });
         pen.text(left + room / 2, top + (line - 5) / 2, unit.label, { size, anchor: "middle", fill: ground ? inkOn(ground) : palette.soft });
       }
@@ -429,12 +440,18 @@ function stripDrawing({ units, row, end, signed, asked, palette }, width) {
   };
 }
 
+/** The larger of two magnitudes, as long as it is a number. */
+const larger = (best, value) => (Number.isNaN(value) || Math.abs(value) <= Math.abs(best) ? best : value);
+
 const everyNth = (count, room, needed) => {
   for (let step = 1; ; step *= 10) for (const k of [1, 2, 5]) if ((room / count) * step * k >= needed || step * k >= count) return step * k;
 };
 
-/** A map of values. `window` is the part shown: [first column, columns, first row, rows]. */
-function mapDrawing({ columns, rows, valueAt, end, signed, palette, xTitle, yTitle, marked, square, cellMost = 30, window: part }, width) {
+/**
+ * A map of values. `isApart(column, row)` is what stands outside the scale. `window` is the part shown: [first column,
+ * columns, first row, rows].
+ */
+function mapDrawing({ columns, rows, valueAt, isApart, end, signed, palette, xTitle, yTitle, marked, square, cellMost = 30, window: part }, width) {
   const [c0, cn, r0, rn] = part ?? [0, columns.length, 0, rows.length];
   const left = Math.min(130, Math.max(24, ...rows.slice(r0, r0 + Math.min(rn, 200)).map((name) => Math.min(widthOf(name), 110)))) + 22;
   const room = Math.max(60, width - left - 4);
@@ -444,9 +461,10 @@ function mapDrawing({ columns, rows, valueAt, end, signed, palette, xTitle, yTit
   const down = square ? Math.max(Math.min(cell * rn, 1400), Math.min(least, rn * 24)) : Math.max(rn * 14, Math.min(rn * 24, 420));
   const top = 7; // half a label
   const labels = columns.slice(c0, c0 + cn);
-  const stepX = everyNth(cn, across, 13);
+  const isFlat = cn <= 200 && labels.every((name) => widthOf(name, 11, 700) <= cell - 6); // labels fit under their columns as one reads them
+  const stepX = isFlat ? 1 : everyNth(cn, across, 13);
   const stepY = everyNth(rn, down, 13);
-  const bottom = Math.min(96, Math.max(10, ...labels.filter((_, i) => i % stepX === 0).slice(0, 400).map((name) => widthOf(name)))) + 24;
+  const bottom = isFlat ? 36 : Math.min(96, Math.max(10, ...labels.filter((_, i) => i % stepX === 0).slice(0, 400).map((name) => widthOf(name)))) + 24;
   const cellHeight = down / rn;
   return {
     width: left + across + 4, height: top + down + bottom + 2, left, across, down, cell, cellHeight, part: [c0, cn, r0, rn],
@@ -461,11 +479,13 @@ function mapDrawing({ columns, rows, valueAt, end, signed, palette, xTitle, yTit
     },
     draw(pen) {
       const [pc, pr] = [Math.min(cn, Math.ceil(across * (pen.scale ?? 2))), Math.min(rn, Math.ceil(down * (pen.scale ?? 2)))];
-      pen.cells(left, top, across, down, pc, pr, (c, r) => colourOf(pooled(c, r, pc, pr)));
+      pen.cells(left, top, across, down, pc, pr, (c, r) => pooled(c, r, pc, pr));
       pen.rect(left - 0.5, top - 0.5, across + 1, down + 1, { stroke: palette.line });
       for (let i = 0; i < cn; i += stepX) {
         const chosen = marked?.column === i + c0;
-        pen.text(left + (i + 0.5) * cell, top + down + 6, shortened(labels[i], 90), { anchor: "end", turn: -90, fill: chosen ? palette.cut : palette.ink, weight: chosen ? 700 : 400 });
+        const style = { fill: chosen ? palette.cut : palette.ink, weight: chosen ? 700 : 400 };
+        if (isFlat) pen.text(left + (i + 0.5) * cell, top + down + 11, labels[i], { ...style, anchor: "middle" });
+        else pen.text(left + (i + 0.5) * cell, top + down + 6, shortened(labels[i], 90), { ...style, anchor: "end", turn: -90 });
       }
       for (let i = 0; i < rn; i += stepY) {
         const chosen = marked?.row === i + r0;
@@ -476,70 +496,99 @@ function mapDrawing({ columns, rows, valueAt, end, signed, palette, xTitle, yTit
     },
   };
 
-  function colourOf(value) {
-    return Number.isNaN(value) ? null : palette.of(value / end, signed);
-  }
-
-  /** The largest of the values that share a pixel, so that a single bright cell never disappears. */
+  /** The largest of the values that share a pixel, so that a single bright cell never disappears; those of the scale first. */
   function pooled(c, r, pc, pr) {
-    if (pc === cn && pr === rn) return valueAt(c + c0, r + r0);
     let best = NaN;
+    let apart = NaN;
     for (let j = Math.floor((r * rn) / pr); j < ((r + 1) * rn) / pr; j++) {
       for (let i = Math.floor((c * cn) / pc); i < ((c + 1) * cn) / pc; i++) {
         const value = valueAt(i + c0, j + r0);
-        if (Number.isNaN(best) || Math.abs(value) > Math.abs(best)) best = value;
+        if (isApart(i + c0, j + r0)) apart = larger(apart, value);
+        else best = larger(best, value);
       }
     }
-    return best;
+    if (!Number.isNaN(best)) return palette.of(best / end, signed);
+    return Number.isNaN(apart) ? null : palette.apart(apart / end);
   }
 }
 
+/** The edges of a flow among at most `most` positions: what passes through all others is added up in a column of its own. */
+function gathered(flow, most) {
+  const through = new Map();
+  for (const [, query, key, amount] of flow.edges) for (const p of [query, key]) through.set(p, (through.get(p) ?? 0) + amount);
+  const ends = [flow.query, flow.input];
+  const ranked = [...through.keys()].filter((p) => !ends.includes(p)).sort((a, b) => through.get(b) - through.get(a));
+  const kept = new Set([...ends, ...(ranked.length + 2 > most ? ranked.slice(0, Math.max(0, most - 3)) : ranked)]);
+  const columns = [...kept].sort((a, b) => a - b);
+  const others = ranked.length + new Set(ends).size - columns.length;
+  if (others) columns.push(OTHERS);
+  const sums = new Map();
+  for (const [level, query, key, amount, capacity, cut] of flow.edges) {
+    const ends = [query, key].map((p) => (kept.has(p) ? p : OTHERS));
+    const name = [level, ...ends, cut].join();
+    const edge = sums.get(name) ?? { level, query: ends[0], key: ends[1], amount: 0, capacity: 0, cut, count: 0 };
+    edge.amount += amount;
+    edge.capacity = capacity === null || edge.capacity === null ? null : edge.capacity + capacity;
+    edge.count += 1;
+    sums.set(name, edge);
+  }
+  return { columns, others, edges: [...sums.values()] };
+}
+
+const OTHERS = 1e9; // a position to the right of every other
+
 /** The flow of a pair as ribbons: levels down from the query to the input, as wide as what passes. */
 function flowDrawing({ flow, labels, palette }, width) {
-  const used = [...new Set([flow.query, flow.input, ...flow.edges.flatMap((e) => [e[1], e[2]])])].sort((a, b) => a - b);
   const names = ["input", ...flow.levels];
   const left = Math.min(120, Math.max(...names.map((name) => widthOf(name)))) + 16;
   const room = Math.max(width - left - 8, 40);
-  const cell = Math.min(92, room / used.length);
-  const [gap, top] = [flow.levels.length > 8 ? 44 : 62, 92];
+  const { columns, others, edges } = gathered(flow, Math.max(6, Math.floor(room / 22)));
+  const labelOf = (position) => (position === OTHERS ? `${others} other${others > 1 ? "s" : ""}` : labels[position]);
+  const cell = Math.min(110, room / columns.length);
+  const isFlat = columns.every((p) => widthOf(labelOf(p), 11, 700) <= cell - 6);
+  const high = isFlat ? 12 : Math.min(100, Math.max(...columns.map((p) => widthOf(labelOf(p), 11, 700))) + 4);
+  const [gap, top] = [flow.levels.length > 8 ? 46 : 64, high + 12];
   const bottom = top + gap * flow.levels.length;
-  const columnOf = new Map(used.map((p, i) => [p, left + (i + 0.5) * cell]));
-  const unit = (Math.min(cell * 0.78, 46)) / (flow.value || 1);
+  const columnOf = new Map(columns.map((p, i) => [p, left + (i + 0.5) * cell]));
+  const unit = Math.min(cell * 0.8, 56) / (flow.value || 1);
   const yOf = (row) => bottom - row * gap; // row 0 is the input
   return {
-    width: Math.min(width, left + cell * used.length + 8), height: bottom + 100,
+    width: Math.min(width, left + cell * columns.length + 8), height: bottom + high + 14,
     draw(pen) {
       names.forEach((name, row) => {
-        pen.path(`M${left} ${yOf(row)}H${left + cell * used.length}`, { stroke: palette.line, line: 1, dash: [1, 4] });
+        pen.path(`M${left} ${yOf(row)}H${left + cell * columns.length}`, { stroke: palette.line, line: 1, dash: [1, 4] });
         pen.text(left - 8, yOf(row), shortened(name, left - 12), { anchor: "end", fill: palette.soft });
       });
-      const through = throughput();
-      ribbons().sort((a, b) => a.cut - b.cut).forEach(({ d, edge, cut, x, y }) => {
-        const [level, query, key, amount, capacity] = edge;
-        const words = `${flow.levels[level]}: ${numberOf(amount)} from “${labels[key]}” to “${labels[query]}”, of ${capacity === null ? "no limit" : numberOf(capacity)}${cut ? "; in the minimum cut" : ""}`;
-        pen.path(d, { stroke: cut ? palette.cut : palette.flow, line: Math.max(amount * unit, 0.5), opacity: cut ? 0.9 : 0.55, title: words });
-        if (cut && amount * unit > 2) pen.path(`M${x - amount * unit / 2 - 3} ${y}h${amount * unit + 6}`, { stroke: palette.ink, line: 1.5, dash: [3, 2] });
-      });
-      for (const [key, amount] of through) {
+      const drawn = ribbons().sort((a, b) => a.edge.cut - b.edge.cut);
+      for (const { d, edge, wide } of drawn) pen.path(d, { stroke: edge.cut ? palette.cut : palette.flow, line: Math.max(wide, 0.5), opacity: edge.cut ? 0.85 : 0.5, title: inWords(edge) });
+      for (const { edge, wide, across } of drawn) if (edge.cut && wide > 2) pen.path(across, { stroke: palette.ground, line: 3 }); // a gap, as scissors leave it
+      for (const [key, amount] of throughput()) {
         const [row, position] = key.split(",").map(Number);
         const size = Math.max(amount * unit, 2);
         pen.rect(columnOf.get(position) - size / 2, yOf(row) - 2.5, size, 5, { fill: palette.ink, radius: 1.5 });
       }
-      const step = Math.max(1, Math.ceil(13 / cell));
-      used.forEach((position, i) => {
-        const ends = position === flow.query || position === flow.input;
-        if (i % step && !ends) return;
-        const style = (strong) => ({ fill: strong ? palette.cut : palette.ink, weight: strong ? 700 : 400, turn: -90 });
-        pen.text(columnOf.get(position), bottom + 12, shortened(labels[position], 84), { ...style(position === flow.input), anchor: "end" });
-        if (position === flow.query || i % step === 0) pen.text(columnOf.get(position), top - 12, shortened(labels[position], 76), { ...style(position === flow.query), anchor: "start" });
-      });
+      for (const position of columns) {
+        name(pen, position, bottom + 10, position === flow.input, "end");
+        name(pen, position, top - 10, position === flow.query, "start");
+      }
     },
   };
+
+  function name(pen, position, y, strong, anchor) {
+    const style = { fill: strong ? palette.cut : position === OTHERS ? palette.soft : palette.ink, weight: strong ? 700 : 400 };
+    if (isFlat) pen.text(columnOf.get(position), y, labelOf(position), { ...style, anchor: "middle" });
+    else pen.text(columnOf.get(position), y, shortened(labelOf(position), 96), { ...style, anchor, turn: -90 });
+  }
+
+  function inWords({ level, query, key, amount, capacity, cut, count }) {
+    const of = capacity === null ? "no limit" : numberOf(capacity);
+    return `${flow.levels[level]}: ${numberOf(amount)} from “${labelOf(key)}” to “${labelOf(query)}”, of ${of}${count > 1 ? `, in ${count} edges` : ""}${cut ? "; in the minimum cut" : ""}`;
+  }
 
   function throughput() {
     const sums = new Map();
     const add = (row, position, amount) => sums.set(`${row},${position}`, (sums.get(`${row},${position}`) ?? 0) + amount);
-    for (const [level, query, key, amount] of flow.edges) {
+    for (const { level, query, key, amount } of edges) {
       add(level + 1, query, amount);
       if (level === 0) add(0, key, amount);
     }
@@ -548,32 +597,41 @@ function flowDrawing({ flow, labels, palette }, width) {
 
   /** Ribbons stacked side by side where they leave and where they arrive. */
   function ribbons() {
-    const leave = new Map();
-    const arrive = new Map();
-    const place = (slots, row, position, amount, total) => {
-      const key = `${row},${position}`;
-      const start = slots.get(key) ?? columnOf.get(position) - (total * unit) / 2;
-      slots.set(key, start + amount * unit);
-      return start;
-    };
-    const total = (edges, at) => edges.reduce((sum, e) => sum + (at(e) ? e[3] : 0), 0);
-    const byKey = [...flow.edges].sort((a, b) => a[2] - b[2] || a[1] - b[1]);
-    const byQuery = [...flow.edges].sort((a, b) => a[1] - b[1] || a[2] - b[2]);
-    const starts = new Map(byKey.map((e) => [e, place(leave, e[0], e[1], e[3], total(flow.edges, (o) => o[0] === e[0] && o[1] === e[1]))]));
-    const stops = new Map(byQuery.map((e) => [e, place(arrive, e[0], e[2], e[3], total(flow.edges, (o) => o[0] === e[0] && o[2] === e[2]))]));
-    return flow.edges.map((edge) => {
-      const half = (edge[3] * unit) / 2;
-      const [a, b] = [starts.get(edge) + half, stops.get(edge) + half];
-      const [y0, y1] = [yOf(edge[0] + 1) + 2.5, yOf(edge[0]) - 2.5];
+    const starts = stacked("query", "key");
+    const stops = stacked("key", "query");
+    return edges.map((edge) => {
+      const wide = edge.amount * unit;
+      const [a, b] = [starts.get(edge), stops.get(edge)];
+      const [y0, y1] = [yOf(edge.level + 1) + 2.5, yOf(edge.level) - 2.5];
       const mid = (y0 + y1) / 2;
       const d = `M${a} ${y0}C${a} ${mid} ${b} ${mid} ${b} ${y1}`; // a stroke keeps its width however flat it runs
-      return { d, edge, cut: edge[5], x: (a + b) / 2, y: mid };
+      const [dx, dy] = [2 * (b - a), y1 - y0]; // where the ribbon is heading halfway
+      const k = (wide / 2 + 1) / Math.hypot(dx, dy);
+      const [x, h, v] = [(a + b) / 2, dy * k, dx * k];
+      return { d, edge, wide, across: `M${x - h} ${mid + v}L${x + h} ${mid - v}` };
     });
+  }
+
+  /** The middle of each edge's place at one of its ends, in the order of its other end. */
+  function stacked(end, other) {
+    const total = new Map();
+    const slot = ({ level, [end]: position }) => `${level},${position}`;
+    for (const edge of edges) total.set(slot(edge), (total.get(slot(edge)) ?? 0) + edge.amount);
+    const next = new Map();
+    const middles = new Map();
+    for (const edge of [...edges].sort((a, b) => a[other] - b[other] || a.cut - b.cut)) {
+      const from = next.get(slot(edge)) ?? columnOf.get(edge[end]) - (total.get(slot(edge)) * unit) / 2;
+      next.set(slot(edge), from + edge.amount * unit);
+      middles.set(edge, from + (edge.amount * unit) / 2);
+    }
+    return middles;
   }
 }
 
+const VEIL = 0.35;
+
 /** A patch map over its image. */
-function patchDrawing({ grid, picture, valueAt, end, signed, palette, smooth, asked }, width) {
+function patchDrawing({ grid, picture, valueAt, end, signed, palette, smooth, asked, isApart }, width) {
   const [w, h] = grid.size ?? [grid.columns, grid.rows];
   const [l, t, r, b] = grid.box ?? [0, 0, w, h];
   const across = Math.min(width, 560, w < 64 ? grid.columns * 40 : Infinity);
@@ -588,11 +646,15 @@ function patchDrawing({ grid, picture, valueAt, end, signed, palette, smooth, as
     },
     boxOf: ([c, row]) => [left + c * cw, top + row * ch, cw, ch],
     draw(pen) {
-      if (picture) pen.image(0, 0, across, h * k, picture, { grey: 0.75 });
+      if (picture) {
+        pen.image(0, 0, across, h * k, picture, { grey: 0.8 });
+        pen.rect(0, 0, across, h * k, { fill: palette.ground, opacity: VEIL }); // paled, so that the only strong colour is the map's
+      }
       const paint = (c, row) => {
         const share = valueAt(c, row) / end;
         if (Number.isNaN(share)) return null;
-        return [...palette.of(share, signed), picture ? Math.round(255 * (0.15 + 0.7 * Math.min(1, Math.abs(share)))) : 255];
+        const [red, green, blue] = isApart(c, row) ? palette.apart(share) : palette.of(share, signed);
+        return [red, green, blue, picture ? Math.round(255 * Math.min(1, Math.abs(share)) ** 0.7 * 0.9) : 255];
       };
       pen.cells(left, top, wide, tall, grid.columns, grid.rows, paint, { smooth });
       if (asked) pen.rect(left + asked[0] * cw, top + asked[1] * ch, cw, ch, { stroke: palette.cut, line: 2 });
@@ -611,9 +673,9 @@ function sheetOf(parts, width, palette, foot) {
     draw(pen) {
       pen.rect(0, 0, width, height, { fill: palette.ground });
       let y = edge;
-      for (const { title, said, end, signed, drawn } of laid) {
-        pen.text(edge, y + 8, title, { size: 15, weight: 700, fill: palette.ink });
-        pen.text(edge, y + 27, shortened(said, room - 210), { size: 11, fill: palette.soft });
+      for (const { title, said, how, end, signed, drawn } of laid) {
+        pen.text(edge, y + 8, shortened(title, room - (end ? 240 : 0), 15), { size: 15, weight: 700, fill: palette.ink });
+        pen.text(edge, y + 27, shortened([said, how].filter(Boolean).join(" · "), room), { size: 11, fill: palette.soft });
         if (end) legend(pen, width - edge - 180, y + 4, end, signed, palette);
         pen.at(edge, y + head - 4, () => drawn.draw(pen));
         y += drawn.height + head;
@@ -717,6 +779,11 @@ class Viewer {
     return this.lens.units[this.lens.unitOf[this.state.preview ?? this.state.pinned]];
   }
 
+  /** Whether a unit belongs to the scale of the asked row. */
+  get counts() {
+    return counting(this.units, this.asked.index, this.state.special);
+  }
+
   get levelName() {
     return this.text.levels[this.state.level];
   }
@@ -737,13 +804,14 @@ class Viewer {
     this.controls = element("div", { className: "controls", role: "group", "aria-label": "What to show" });
     this.heading = element("h2", { className: "question" });
     this.hint = element("p", { className: "hint" });
+    this.how = element("p", { className: "caption" });
     this.panels = element("div", { className: "panels" });
     this.tabs = element("div", { className: "tabs", role: "tablist", "aria-label": "Pictures" });
     this.picture = element("div", { className: "picture", role: "tabpanel", id: `${this.id}-picture`, tabIndex: 0 });
     this.said = element("footer", { className: "said" });
     this.themeButton = element("button", { type: "button", className: "theme", onclick: () => this.nextTheme() });
     const texts = this.texts.length < 2 ? null : choice("Text", this.texts.map((text, i) => [String(i), `${i + 1}. ${text.name}`]), "0", (i) => this.openText(Number(i)));
-    this.textSection = element("section", { "aria-label": "Text" }, element("div", { className: "row" }, this.heading, this.files("text")), this.hint, this.panels);
+    this.textSection = element("section", { "aria-label": "Text" }, element("div", { className: "row top" }, element("div", { className: "asking" }, this.heading, this.how, this.hint), this.files("text")), this.panels);
     this.pictureSection = element("section", { "aria-label": "Pictures" }, element("div", { className: "row" }, this.tabs, this.files("picture")), this.picture);
     this.root.replaceChildren(
       element("header", { className: "row masthead" }, element(this.page ? "h1" : "p", { className: "title" }, plain.title), texts, this.themeButton),
@@ -891,11 +959,11 @@ class Viewer {
     strip.addEventListener("keydown", (event) => this.walk(event, buttons));
     const parts = {
       view, strip, buttons, end: element("span"), start: element("span"), bar: element("i", { className: "ramp" }),
-      top: element("tbody"), note: element("p", { className: "note" }), missing: element("p", { className: "missing" }),
+      top: element("tbody"), note: element("p", { className: "note" }), missing: element("p", { className: "missing" }), caption: element("p", { className: "caption" }),
     };
     parts.panel = element("article", { className: "panel", "aria-label": view.method },
       element("div", { className: "row" }, element("h3", {}, view.method), element("span", { className: "legend", "aria-hidden": "true" }, parts.start, parts.bar, parts.end)),
-      element("p", { className: "caption" }, view.caption), parts.missing, buttons.length ? strip : null,
+      parts.caption, parts.missing, buttons.length ? strip : null,
       element("table", { className: "top" }, element("caption", { className: "hidden" }, "The largest inputs"), parts.top), parts.note);
     return parts;
   }
@@ -972,7 +1040,9 @@ class Viewer {
   moveTip(event) {
     const box = this.root.getBoundingClientRect();
     const x = Math.min(event.clientX - box.left + 14, box.width - this.tip.offsetWidth - 8);
-    this.tip.style.transform = `translate(${Math.max(4, x)}px, ${event.clientY - box.top + 18}px)`;
+    const below = event.clientY + 18 + this.tip.offsetHeight < globalThis.innerHeight;
+    const y = event.clientY - box.top + (below ? 18 : -10 - this.tip.offsetHeight);
+    this.tip.style.transform = `translate(${Math.max(4, x)}px, ${y}px)`;
   }
 
   announce(words) {
@@ -1031,9 +1101,26 @@ class Viewer {
       const held = state.preview === null ? "" : " (hover)";
       this.heading.replaceChildren("What ", element("b", { dir: "auto" }, `“${this.asked.label}”`), ` draws on, at ${this.levelName}`, element("small", {}, held));
       const pinned = state.pinned !== text.query;
-      this.hint.textContent = pinned ? "Pinned. Click it again, or press Escape, to go back." : "Hover or tap a token to see what it draws on; click to pin it.";
+      this.how.textContent = this.common;
+      const what = pinned ? "Pinned. Click it again, or press Escape, to go back." : "Hover or tap a token to see what it draws on; click to pin it.";
+      this.hint.replaceChildren(what, ...this.greyKey());
     }
     this.said.textContent = this.precision();
+  }
+
+  /** How what is shown was made, where that is the same for all. */
+  get common() {
+    const captions = new Set(this.shown.map((view) => view.caption));
+    return captions.size === 1 ? [...captions][0] : "";
+  }
+
+  /** What grey means, if something is. */
+  greyKey() {
+    const { asked, counts } = this;
+    const special = this.units.some((unit) => unit.special && unit !== asked && !counts(unit));
+    if (counts(asked)) return [];
+    const names = [special ? "special tokens" : "", this.units.includes(asked) ? `“${asked.label}” itself` : ""].filter(Boolean).join(" and ");
+    return names ? [element("span", { className: "key" }, element("i", { className: "swatch apart" }), `not in the scale: ${names}`)] : [];
   }
 
   /** What the reader must know of the numbers on this page. */
@@ -1064,10 +1151,11 @@ class Viewer {
   }
 
   paintText() {
-    const { palette, asked, state } = this;
+    const { palette, asked, state, counts } = this;
     const pinned = this.lens.unitOf[state.pinned];
     this.rows().forEach(({ view, level, row, end }, i) => {
-      const { buttons, start, bar, end: stop, top, note, missing } = this.made[i];
+      const { buttons, start, bar, end: stop, top, note, missing, caption } = this.made[i];
+      caption.textContent = this.common ? "" : view.caption;
       start.textContent = view.signed ? `−${numberOf(end)}` : "0";
       stop.textContent = numberOf(end);
       bar.style.backgroundImage = palette.gradient(view.signed);
@@ -1077,10 +1165,9 @@ class Viewer {
         const index = Number(button.dataset.unit);
         const value = row ? row[index] : NaN;
         const share = Number.isNaN(value) ? 0 : value / end;
-        const ground = Math.abs(share) < 0.004 ? null : palette.of(share, view.signed);
+        const ground = Math.abs(share) < 0.004 ? null : counts(this.lens.units[index]) ? palette.of(share, view.signed) : palette.apart(share);
         button.style.backgroundColor = ground ? css(ground) : "";
         button.style.color = ground ? inkOn(ground) : "";
-        button.classList.toggle("beyond", Math.abs(share) > 1.0005);
         button.classList.toggle("asked", index === asked.index);
         if (index === pinned) button.setAttribute("aria-pressed", "true");
         else if (button.hasAttribute("aria-pressed")) button.removeAttribute("aria-pressed");
@@ -1094,8 +1181,8 @@ class Viewer {
 
   paintTop(body, row, end, view) {
     if (!row) return body.replaceChildren();
-    const { state, asked, palette } = this;
-    const counted = this.units.filter((unit) => !Number.isNaN(row[unit.index]) && isCounted(unit, asked.index, state.special));
+    const { counts, palette } = this;
+    const counted = this.units.filter((unit) => !Number.isNaN(row[unit.index]) && counts(unit));
     const best = counted.sort((a, b) => Math.abs(row[b.index]) - Math.abs(row[a.index])).slice(0, 6);
     body.replaceChildren(...best.map((unit) => {
       const bar = element("i", { className: "length" });
@@ -1116,6 +1203,7 @@ class Viewer {
     const parts = await this.partsOf(tab);
     if (turn !== this.turn) return;
     const hosts = this.hostsFor(parts.length, tab);
+    this.plates.style.setProperty("--least", `${this.leastWidth(tab)}px`);
     parts.forEach((part, i) => this.paintPart(part, hosts[i]));
   }
 
@@ -1127,7 +1215,7 @@ class Viewer {
   }
 
   levelParts() {
-    const { units, lens, state, palette, asked } = this;
+    const { units, lens, state, palette, asked, counts } = this;
     const found = this.shown.map((view) => view.levels.map((_, level) => rowOf(view, level, asked, lens)));
     const ends = found.map((rows) => endOf(rows, units, asked.index, state.special));
     return this.shown.map((view, i) => {
@@ -1135,11 +1223,11 @@ class Viewer {
       const top = rows.length - 1; // the highest level is drawn first
       const make = (width) => mapDrawing({
         columns: units.map((unit) => unit.label), rows: [...view.levels].reverse(), valueAt: (c, r) => rows[top - r]?.[units[c].index] ?? NaN,
-        end: this.sharedEnd(ends, i), signed: view.signed, palette, xTitle: "input", yTitle: "level", cellMost: 46,
+        isApart: (c) => !counts(units[c]), end: this.sharedEnd(ends, i), signed: view.signed, palette, xTitle: "input", yTitle: "level", cellMost: 72,
         marked: { row: top - view.levels.indexOf(this.levelName), column: units.findIndex((unit) => unit.index === asked.index) }, window: state.window,
       }, width);
       return {
-        title: view.method, said: `query “${asked.label}” · every level${view.caption && ` · ${view.caption}`}`, end: this.sharedEnd(ends, i), signed: view.signed, make,
+        title: view.method, said: `query “${asked.label}” · every level`, how: view.caption, end: this.sharedEnd(ends, i), signed: view.signed, make,
         size: [units.length, rows.length],
         describe: ([c, r]) => [`“${units[c].label}” at ${view.levels[top - r]}`, `${view.method}: “${asked.label}” draws ${numberOf(rows[top - r]?.[units[c].index] ?? NaN)}`],
         pick: ([, r]) => this.setLevel(view.levels[top - r]),
@@ -1156,15 +1244,18 @@ class Viewer {
     });
     const ends = tables.map(({ asked, rows }) => endOf(rows, units, asked.map((unit) => unit.index), state.special));
     const pinned = lens.unitOf[state.pinned];
+    const counts = counting(units, null, state.special);
+    const leftOut = units.map((unit) => !counts(unit));
+    const own = state.special !== "shown" && units.length > 1;
     return this.shown.map((view, i) => {
       const { asked, rows } = tables[i];
       const make = (width) => mapDrawing({
         columns: units.map((unit) => unit.label), rows: asked.map((unit) => unit.label), valueAt: (c, r) => rows[r][units[c].index],
-        end: this.sharedEnd(ends, i), signed: view.signed, palette, xTitle: "input", yTitle: "query", square: true,
+        isApart: (c, r) => leftOut[c] || (own && units[c] === asked[r]), end: this.sharedEnd(ends, i), signed: view.signed, palette, xTitle: "input", yTitle: "query", square: true,
         marked: { row: asked.findIndex((unit) => unit.index === pinned), column: -1 }, window: state.window,
       }, width);
       return {
-        title: view.method, said: `${asked.length ? "every query" : "not computed"} · ${this.levelName}${view.caption && ` · ${view.caption}`}`, end: this.sharedEnd(ends, i), signed: view.signed,
+        title: view.method, said: `${asked.length ? "every query" : "not computed"} · ${this.levelName}`, how: view.caption, end: this.sharedEnd(ends, i), signed: view.signed,
         make: asked.length ? make : null, size: [units.length, asked.length],
         describe: ([c, r]) => [`“${asked[r].label}” draws on “${units[c].label}”`, `${view.method}: ${numberOf(rows[r][units[c].index])}`],
         pick: ([, r]) => this.pin(asked[r]),
@@ -1177,16 +1268,17 @@ class Viewer {
     const found = this.rows();
     const patchUnits = lens.units.filter((unit) => unit.patch);
     const ends = found.map(({ row }) => endOf([row], patchUnits, asked.index, state.special));
+    const counts = counting(patchUnits, asked.index, state.special);
     return found.flatMap(({ view, row }, i) => text.grids.map((grid, g) => {
       const unitAt = ([c, r]) => lens.units[lens.unitOf[grid.offset + r * grid.columns + c]];
       const own = asked.positions[0] - grid.offset;
       const inside = own >= 0 && own < grid.rows * grid.columns;
       return {
-        title: view.method, said: `query “${asked.label}” · ${this.levelName}${view.caption && ` · ${view.caption}`}`, end: this.sharedEnd(ends, i), signed: view.signed,
+        title: view.method, said: `query “${asked.label}” · ${this.levelName}`, how: view.caption, end: this.sharedEnd(ends, i), signed: view.signed,
         size: [grid.columns, grid.rows], hover: true, smoothable: true,
         make: (width) => patchDrawing({
           grid, picture: this.pictures[g], valueAt: (c, r) => row?.[unitAt([c, r]).index] ?? NaN, end: this.sharedEnd(ends, i), signed: view.signed, palette,
-          smooth: state.smooth, asked: inside ? [own % grid.columns, Math.floor(own / grid.columns)] : null,
+          isApart: (c, r) => !counts(unitAt([c, r])), smooth: state.smooth, asked: inside ? [own % grid.columns, Math.floor(own / grid.columns)] : null,
         }, width),
         unitAt,
         describe: (cell) => [`patch in row ${cell[1]}, column ${cell[0]}`, ...this.valueOf(unitAt(cell)).slice(1)],
@@ -1202,17 +1294,23 @@ class Viewer {
     this.change({ level });
   }
 
+  /** From this width on a picture reads well; as many as there is room for stand side by side. */
+  leastWidth(tab) {
+    const each = { levels: 20, matrix: 9, image: 0 }[tab];
+    return Math.max(300, Math.min(110 + each * this.units.length, tab === "matrix" ? 560 : 1e4));
+  }
+
   /** A figure with a canvas for each part; made again only when their number changes, so that focus stays. */
   hostsFor(count, tab) {
     const key = `${tab} ${count}`;
     if (this.hosts?.key !== key) {
       this.hosts = Array.from({ length: count }, () => this.host());
       this.hosts.key = key;
-      const grid = element("div", { className: tab === "levels" ? "plates tall" : "plates" }, ...this.hosts.map((host) => host.figure));
+      this.plates = element("div", { className: "plates" }, ...this.hosts.map((host) => host.figure));
       const smooth = element("input", { type: "checkbox", checked: this.state.smooth, onchange: () => this.change({ smooth: smooth.checked }) });
       this.zoomOut = element("button", { type: "button", className: "zoom", onclick: () => this.change({ window: null }) }, "Whole map");
       const keys = element("p", { className: "hint" }, tab === "image" ? "Hover a patch to see what it draws on; click to pin it. " : "Hover for values; click a row to choose it; drag to zoom. With the keyboard: arrows and Enter. ", this.zoomOut);
-      this.picture.replaceChildren(...(tab === "image" ? [element("label", { className: "chip" }, smooth, element("span", {}, "smooth"))] : []), keys, grid);
+      this.picture.replaceChildren(...(tab === "image" ? [element("label", { className: "chip" }, smooth, element("span", {}, "smooth"))] : []), keys, this.plates);
     }
     this.zoomOut.hidden = !this.state.window;
     return this.hosts;
@@ -1306,7 +1404,7 @@ class Viewer {
   paintPart(part, host) {
     host.part = part;
     host.title.textContent = part.title;
-    host.said.textContent = part.said;
+    host.said.textContent = [part.said, this.common ? "" : part.how].filter(Boolean).join(" · ");
     host.start.textContent = part.signed ? `−${numberOf(part.end)}` : "0";
     host.end.textContent = numberOf(part.end);
     host.bar.style.backgroundImage = this.palette.gradient(part.signed);
@@ -1343,8 +1441,8 @@ class Viewer {
       pen.root.setAttribute("aria-label", `${this.flowSentence(flow)} ${flow.limit}`);
       pen.root.classList.add("flow");
       parts.push(element("p", { className: "sentence" }, element("b", {}, this.flowSentence(flow)), ` ${flow.limit}`));
-      parts.push(element("p", { className: "caption" }, flow.caption));
-      parts.push(element("p", { className: "hint" }, element("i", { className: "swatch flowing" }), "what flows, as wide as it is much   ", element("i", { className: "swatch cut" }), "the minimum cut: edges that carry all they can, and together limit the pair"));
+      if (flow.caption !== this.common) parts.push(element("p", { className: "caption" }, flow.caption));
+      parts.push(element("p", { className: "hint" }, element("span", { className: "key" }, element("i", { className: "swatch" }), "what flows, as wide as it is much"), element("span", { className: "key" }, element("i", { className: "swatch cut" }), "the minimum cut: edges that carry all they can, and together limit the pair")));
       parts.push(element("div", { className: "scroll" }, pen.root), this.pathTable(flow));
     }
     this.picture.replaceChildren(...parts);
@@ -1357,12 +1455,13 @@ class Viewer {
   pathTable(flow) {
     const { labels } = this.text;
     const small = (level) => String(level).replace(/\d/g, (digit) => "₀₁₂₃₄₅₆₇₈₉"[digit]);
-    const steps = (positions) => positions.map((p, i) => (i === 0 ? labels[p] : p === positions[i - 1] ? "" : ` →${small(positions.length - 1 - i)} ${labels[p]}`)).join("");
-    const rows = flow.paths.slice(0, 12).map(([amount, positions]) => element("tr", {}, element("td", {}, numberOf(amount)), element("td", { dir: "auto" }, steps(positions))));
+    const label = (p) => element("bdi", {}, labels[p]); // its direction ends with it
+    const steps = (positions) => positions.flatMap((p, i) => (i === 0 ? [label(p)] : p === positions[i - 1] ? [] : [` →${small(positions.length - 1 - i)} `, label(p)]));
+    const rows = flow.paths.slice(0, 12).map(([amount, positions]) => element("tr", {}, element("td", {}, numberOf(amount)), element("td", {}, ...steps(positions))));
     const cut = flow.edges.filter((edge) => edge[5]).sort((a, b) => b[3] - a[3]);
-    const cutRows = cut.slice(0, 12).map((edge) => element("tr", {}, element("td", {}, numberOf(edge[3])), element("td", { dir: "auto" }, `${flow.levels[edge[0]]}: ${labels[edge[1]]} ← ${labels[edge[2]]}`)));
+    const cutRows = cut.slice(0, 12).map((edge) => element("tr", {}, element("td", {}, numberOf(edge[3])), element("td", {}, `${flow.levels[edge[0]]}: `, label(edge[1]), " ← ", label(edge[2]))));
     const table = (words, body, more) => element("table", { className: "paths" }, element("caption", {}, words), element("tbody", {}, ...body), more > 0 ? element("tfoot", {}, element("tr", {}, element("td", { colSpan: 2 }, `${more} more`))) : null);
-    return element("div", { className: "plates" }, table("The largest paths, from the query down (→₃ is a step at level 3)", rows, flow.paths.length - 12), table("The minimum cut", cutRows, cut.length - 12));
+    return element("div", { className: "plates lists" }, table("The largest paths, from the query down (→₃ is a step at level 3)", rows, flow.paths.length - 12), table("The minimum cut", cutRows, cut.length - 12));
   }
 
   /** For a live page: any pair can be asked for. */
@@ -1388,15 +1487,16 @@ class Viewer {
   // -- files
 
   async sheet(what) {
-    const { palette, text } = this;
-    const foot = this.precision();
+    const { palette, text, state } = this;
     this.state.preview = null; // a file shows what is pinned
+    const grey = what === "picture" && state.tab === "flow" ? "" : this.greyKey().map((key) => `Grey, ${key.textContent}.`).join("");
+    const foot = `${this.precision()} ${grey}`.trim();
     let parts;
     if (what === "text") {
       await Promise.all(this.shown.map((view) => view.levels.indexOf(this.levelName)).map((level, i) => (level < 0 ? null : this.shown[i].ready(level))));
       parts = this.rows().map(({ view, row, end }) => ({
-        title: view.method, said: `query “${this.asked.label}” · ${this.levelName}${view.caption && ` · ${view.caption}`}`, end, signed: view.signed,
-        make: (width) => stripDrawing({ units: this.units.filter((unit) => !unit.patch), row, end, signed: view.signed, asked: this.asked.index, palette }, width),
+        title: view.method, said: `query “${this.asked.label}” · ${this.levelName}`, how: view.caption, end, signed: view.signed,
+        make: (width) => stripDrawing({ units: this.units.filter((unit) => !unit.patch), row, end, signed: view.signed, asked: this.asked.index, counts: this.counts, palette }, width),
       }));
     } else if (this.state.tab === "flow") {
       const flow = text.flows[this.state.pair];

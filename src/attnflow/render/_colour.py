@@ -2,7 +2,8 @@
 
 Each ramp goes through a few anchors in OKLab (Ottosson 2020), where equal distances look equal, and is sampled at equal
 distances. Lightness only rises or only falls along it, so it survives any colour blindness and a black and white printer.
-Zero has the colour of the ground, so that nothing looks like nothing. Signed values diverge into blue and orange.
+Zero has the colour of the ground, so that nothing looks like nothing. Signed values diverge into blue and orange. What
+stands outside a scale ("apart") is grey: its size shows, and it takes the eye from nothing.
 """
 
 from __future__ import annotations
@@ -17,12 +18,16 @@ from attnflow.errors import InvalidArgument, suggest
 Triples = NDArray[np.float64]
 
 GROUND = {"light": "#ffffff", "dark": "#16181d"}
+SOFT = {"light": "#636b76", "dark": "#9aa2ad"}  # for what is said beside a picture: above 5 to 1 on its ground
+KINDS = ("sequential", "diverging", "apart")
 
 _ANCHORS = {
     ("light", "sequential"): ("#ffffff", "#b7d3ee", "#5d9bd8", "#2f62b0", "#1c2c6b"),
     ("dark", "sequential"): ("#16181d", "#1f3b73", "#2f77c4", "#63b8e6", "#def4f6"),
     ("light", "diverging"): ("#7a3300", "#cf6a14", "#f3b67c", "#ffffff", "#a9c8ea", "#3f7fc6", "#1d3a80"),
     ("dark", "diverging"): ("#ffd9a8", "#f0923a", "#8a4a16", "#16181d", "#1f4a86", "#4a9be0", "#cfeaff"),
+    ("light", "apart"): ("#ffffff", "#a3aab4"),
+    ("dark", "apart"): ("#16181d", "#757d89"),
 }
 
 # linear sRGB → cone response → OKLab
@@ -86,10 +91,10 @@ def _evenly(anchors: Triples, steps: int) -> Triples:
     return _srgb(np.stack([np.interp(places, along, column) for column in line.T], axis=1))
 
 
-def colour(share: float, theme: str, *, signed: bool = False) -> tuple[int, int, int]:
+def colour(share: float, theme: str, *, signed: bool = False, apart: bool = False) -> tuple[int, int, int]:
     """The colour of a share of the scale, from 0 to 1, or from −1 if signed. What lies beyond ends at the end."""
-    table = ramp(theme, "diverging" if signed else "sequential")
-    place = (share + 1) / 2 if signed else share
+    table = ramp(theme, "apart" if apart else "diverging" if signed else "sequential")
+    place = abs(share) if apart else (share + 1) / 2 if signed else share
     red, green, blue = np.rint(table[round(min(max(place, 0.0), 1.0) * (len(table) - 1))] * 255)
     return int(red), int(green), int(blue)
 

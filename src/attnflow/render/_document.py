@@ -12,7 +12,7 @@ import numpy as np
 from attnflow import __version__
 from attnflow.errors import InvalidArgument, suggest
 from attnflow.graph import AttentionGraph
-from attnflow.render._colour import hexes
+from attnflow.render._colour import KINDS, hexes
 from attnflow.render._describe import difference as difference_of
 from attnflow.render._describe import labels_of
 from attnflow.render._flow_view import flow_view, main_flows
@@ -81,7 +81,7 @@ def document(
         "special": special,
         "level": level,
         "scale": scale or _fitting_scale(texts),
-        "ramps": {t: {k: hexes(t, k, 65) for k in ("sequential", "diverging")} for t in ("light", "dark")},
+        "ramps": {t: {k: hexes(t, k, 65) for k in KINDS} for t in ("light", "dark")},
         "texts": _described(texts, flows) or [_flows_alone(flows)],
     }
 

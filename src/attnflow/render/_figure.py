@@ -63,7 +63,7 @@ def figure(
     if kind != "graph" and any(isinstance(one, FlowView) for one in views):
         raise InvalidArgument(f'the flow of a pair is drawn as a "graph", not as {kind!r}.')
     choice = Choice(level, special, scale, smooth, tuple(candidates or ()), top, theme, width)
-    with _style(theme):
+    with _style(theme, "".join({label for one in views for label in one.labels})):
         drawn = KINDS[kind](views, choice)
         if path is not None:
             _save(drawn, Path(path), form)
@@ -98,17 +98,26 @@ _FONTS = (
 )  # fmt: skip
 
 
-@contextmanager
-def _style(theme: str) -> Iterator[None]:
-    """Fonts, thin lines and colours of a theme, while drawing and saving, and no longer."""
-    import matplotlib
+def _more_fonts(letters: str) -> list[str]:
+    """Further fonts, where DejaVu Sans lacks a letter; only then, so that a file does not depend on the machine."""
     from matplotlib import font_manager
 
+    drawn = font_manager.get_font(font_manager.findfont("DejaVu Sans")).get_charmap()
+    if all(ord(letter) in drawn for letter in letters):
+        return []
     known = {font.name for font in font_manager.fontManager.ttflist}
+    return [name for name in _FONTS if name in known]
+
+
+@contextmanager
+def _style(theme: str, letters: str) -> Iterator[None]:
+    """Fonts, thin lines and colours of a theme, while drawing and saving, and no longer."""
+    import matplotlib
+
     ink, soft = ("#1b1f24", "#8a9099") if theme == "light" else ("#e8eaed", "#8a9099")
     ground = GROUND[theme]
     settings: dict[str, Any] = {
-        "font.family": ["DejaVu Sans", *(name for name in _FONTS if name in known)],
+        "font.family": ["DejaVu Sans", *_more_fonts(letters)],
         "font.size": 9,
         "axes.titlesize": 10,
         "axes.titlelocation": "left",

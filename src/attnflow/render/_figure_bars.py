@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from attnflow.errors import InvalidArgument
-from attnflow.render._figure_sheet import SOFT, Choice, Drawing, Panel, panel, title
+from attnflow.render._figure_sheet import Choice, Drawing, Panel, panel, titles
 from attnflow.render._view import View
 
 # Okabe & Ito (2008), in the order in which they tell apart best on white and on dark.
@@ -35,14 +35,14 @@ def bars(views: Sequence[View], choice: Choice) -> Figure:
         if len(p.values) > 8:
             axes.tick_params(axis="x", rotation=90)
         axes.tick_params(axis="y", labelsize=7.5)
-        axes.set_xlabel("level", color=SOFT, fontsize=8)
-        axes.axhline(0, color=SOFT, linewidth=0.6)
+        axes.set_xlabel("level", color=choice.soft, fontsize=8)
+        axes.axhline(0, color=choice.soft, linewidth=0.6)
         for side in ("top", "right", "bottom"):
             axes.spines[side].set_visible(False)
         axes.tick_params(axis="x", length=0)
-        title(axes, p)
+    titles(figure, grid.flat, panels, choice)
     handles, labels = grid[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside right upper", frameon=False, fontsize=8)
+    figure.legend(handles, labels, loc="outside upper right", ncols=len(labels), frameon=False, fontsize=8)
     return figure
 
 

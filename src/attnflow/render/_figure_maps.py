@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
-from attnflow.render._figure_sheet import Choice, Drawing, Panel, bar, colours, name_ticks, panel, scales, title
+from attnflow.render._figure_sheet import Choice, Drawing, Panel, bar, colours, name_ticks, panel, scales, titles
 from attnflow.render._view import View
 
 CELL = 0.2  # inches, while that keeps a panel narrower than MOST
@@ -36,9 +39,9 @@ def _sheet(panels: list[Panel], choice: Choice) -> Figure:
     grid = figure.subplots(lines, columns, squeeze=False)
     norms = scales(panels, choice)
     for axes, p, norm in zip(grid.flat, panels, norms, strict=True):
-        _image(axes, p, choice, by_query=by_query, across=across, down=down)
-        axes.images[0].set_norm(norm)
-        title(axes, p)
+        _image(axes, p, norm, choice, by_query=by_query)
+        _name(axes, p, choice, by_query=by_query, across=across, down=down)
+    titles(figure, grid.flat, panels, choice)
     if len({(norm.vmin, norm.vmax) for norm in norms}) == 1:
         bar(figure, grid, norms[0], choice, panels, shrink=0.8 if lines == 1 else 0.5, aspect=18, pad=0.02)
     else:
@@ -47,17 +50,26 @@ def _sheet(panels: list[Panel], choice: Choice) -> Figure:
     return figure
 
 
-def _image(axes: Axes, p: Panel, choice: Choice, *, by_query: bool, across: float, down: float) -> None:
-    view = p.view
-    axes.imshow(
-        p.values, cmap=colours(choice, signed=p.signed), aspect="auto", interpolation="nearest",
-        origin="upper" if by_query else "lower",
-    )  # fmt: skip
+def _image(axes: Axes, p: Panel, norm: Normalize, choice: Choice, *, by_query: bool) -> None:
+    """The values of the scale in its colours, those outside it in grey."""
+    how: dict[str, Any] = {
+        "aspect": "auto",
+        "interpolation": "nearest",
+        "origin": "upper" if by_query else "lower",
+    }
+    axes.imshow(np.ma.masked_array(p.values, p.apart), norm=norm, cmap=colours(choice, signed=p.signed), **how)
+    if p.apart.any():
+        grey = np.ma.masked_array(np.abs(p.values), ~p.apart)
+        axes.imshow(grey, norm=Normalize(0, norm.vmax), cmap=colours(choice, apart=True), **how)
     axes.set_gid("matrix" if by_query else "levels")
+
+
+def _name(axes: Axes, p: Panel, choice: Choice, *, by_query: bool, across: float, down: float) -> None:
+    view = p.view
     name_ticks(axes.xaxis, [view.labels[i] for i in view.inputs], across, upright=True)
     rows = [view.labels[q] for q in view.queries] if by_query else list(view.levels)
     name_ticks(axes.yaxis, rows, down)
-    axes.set_xlabel("input", color="#7b828c", fontsize=8)
-    axes.set_ylabel("query" if by_query else "level", color="#7b828c", fontsize=8)
+    axes.set_xlabel("input", color=choice.soft, fontsize=8)
+    axes.set_ylabel("query" if by_query else "level", color=choice.soft, fontsize=8)
     for spine in axes.spines.values():
         spine.set_visible(False)

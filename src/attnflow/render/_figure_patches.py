@@ -11,10 +11,12 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from attnflow.errors import InvalidArgument
-from attnflow.render._figure_sheet import Choice, Drawing, Panel, bar, colours, panel, scales, title
+from attnflow.render._colour import GROUND, parsed
+from attnflow.render._figure_sheet import Choice, Drawing, Panel, bar, colours, panel, scales, titles
 from attnflow.render._view import Grid, Values, View
 
-VEIL = (0.15, 0.85)  # how much of the image the map covers where it is lowest and highest
+VEIL = 0.35  # of the image fades into the ground, so that the only strong colour is the map's
+COVER = 0.9  # of the image is covered where the map is highest, and nothing where it is zero
 
 
 def patches(views: Sequence[View], choice: Choice) -> Figure:
@@ -37,7 +39,7 @@ def patches(views: Sequence[View], choice: Choice) -> Figure:
     norms = scales(only, choice)
     for spot, (p, grid, found), norm in zip(axes.flat, maps, norms, strict=False):
         _overlay(spot, p, grid, found, norm, choice)
-        title(spot, p)
+    titles(figure, axes.flat[: len(maps)], [p for p, _, _ in maps], choice)
     for spot in axes.flat[len(maps) :]:
         spot.set_axis_off()
     if len({(norm.vmin, norm.vmax) for norm in norms}) == 1:
@@ -75,12 +77,13 @@ def _overlay(axes: Axes, p: Panel, grid: Grid, found: Values, norm: Normalize, c
         axes.imshow(found, cmap=paint, norm=norm, interpolation="bicubic" if choice.smooth else "nearest")
         return
     height, width = grid.picture.pixels.shape[:2]
-    grey = grid.picture.pixels.mean(axis=2, keepdims=True)  # so that the only colour is the map's
-    axes.imshow((0.25 * grid.picture.pixels + 0.75 * grey) / 255, extent=(0, width, height, 0))
+    pixels = grid.picture.pixels / 255
+    pale = 0.2 * pixels + 0.8 * pixels.mean(axis=2, keepdims=True)
+    axes.imshow((1 - VEIL) * pale + VEIL * parsed(GROUND[choice.theme]), extent=(0, width, height, 0))
     left, upper, right, lower = grid.picture.box
     share = np.clip(np.abs(found) / float(norm.vmax or 1), 0, 1)
     axes.imshow(
-        found, cmap=paint, norm=norm, alpha=VEIL[0] + (VEIL[1] - VEIL[0]) * share, extent=(left, right, lower, upper),
+        found, cmap=paint, norm=norm, alpha=COVER * share**0.7, extent=(left, right, lower, upper),
         interpolation="bilinear" if choice.smooth else "nearest",
     )  # fmt: skip
     axes.set(xlim=(0, width), ylim=(height, 0))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,10 +15,8 @@ from matplotlib.colors import ListedColormap, Normalize
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from attnflow.render._colour import ramp
-from attnflow.render._view import Values, View, counted, limit
-
-SOFT = "#7b828c"  # secondary text: 4.5 to 1 on white, 4.7 to 1 on the dark ground
+from attnflow.render._colour import SOFT, ramp
+from attnflow.render._view import FlowView, Values, View, counted, limit
 
 
 @dataclass(frozen=True)
@@ -34,15 +32,30 @@ class Choice:
     theme: str
     width: float | None
 
+    @property
+    def soft(self) -> str:
+        """The colour of what is said beside a picture."""
+        return SOFT[self.theme]
+
 
 @dataclass(frozen=True, eq=False)
 class Panel:
-    """One view's numbers in a figure, and which of its inputs make the scale."""
+    """One view's numbers in a figure, and which of them make the scale."""
 
     view: View
     values: Values  # the last axis is the inputs
-    chosen: NDArray[np.bool_]
+    chosen: NDArray[np.bool_]  # of the inputs, or of all values
     text: str  # what is drawn: query, level
+
+    @property
+    def apart(self) -> NDArray[np.bool_]:
+        """The values that stand outside the scale."""
+        return ~np.broadcast_to(self.chosen, self.values.shape)
+
+    @property
+    def said(self) -> str:
+        """What is drawn, and how it was made."""
+        return " · ".join(part for part in (self.text, self.view.caption) if part)
 
     @property
     def signed(self) -> bool:
@@ -73,7 +86,7 @@ def panel(view: View, choice: Choice, kind: str) -> Panel:
     level = view.level(choice.level)
     if kind == "matrix":
         return Panel(
-            view, view.values[level], counted(view, None, choice.special), f"every query · {view.levels[level]}"
+            view, view.values[level], counted_rows(view, choice.special), f"every query · {view.levels[level]}"
         )
     chosen = counted(view, view.query, choice.special)
     if kind == "row":
@@ -83,54 +96,69 @@ def panel(view: View, choice: Choice, kind: str) -> Panel:
     return Panel(view, view.by_level(view.query), chosen, f"query {view.label(view.query)} · every level")
 
 
+def counted_rows(view: View, special: str) -> NDArray[np.bool_]:
+    """Which entries make the scale of a matrix [query, input]."""
+    return np.stack([counted(view, query, special) for query in view.queries])
+
+
 def scales(panels: Sequence[Panel], choice: Choice) -> list[Normalize]:
     """A scale for each panel, from zero, or balanced about zero for signed values; the same one if shared."""
-    if any(p.signed for p in panels) and not all(p.signed for p in panels):
-        ends = [limit(_without_own(p), p.chosen) for p in panels]  # a difference and its parts do not share a scale
-        return [Normalize(-end if p.signed else 0.0, end) for p, end in zip(panels, ends, strict=True)]
-    ends = [limit(_without_own(p), p.chosen) for p in panels]
-    if choice.scale == "shared":
+    ends = [limit(p.values, p.chosen) for p in panels]
+    mixed = any(p.signed for p in panels) and not all(p.signed for p in panels)
+    if choice.scale == "shared" and not mixed:  # a difference and its parts do not share a scale
         ends = [max(ends)] * len(ends)
     return [Normalize(-end if p.signed else 0.0, end) for p, end in zip(panels, ends, strict=True)]
 
 
-def _without_own(p: Panel) -> Values:
-    """A matrix without each query's own entry, which fills the diagonal, unless all of it is the diagonal."""
-    if p.values.ndim != 2 or len(p.values) != len(p.view.queries) or p.chosen.all() or "every query" not in p.text:
-        return p.values
-    own = np.equal.outer(p.view.queries, p.view.inputs)
-    rest = np.where(own, 0.0, p.values)
-    return rest if rest.any() else p.values
-
-
-def colours(choice: Choice, *, signed: bool) -> ListedColormap:
+def colours(choice: Choice, *, signed: bool = False, apart: bool = False) -> ListedColormap:
     """The ramp of a theme as a colour map."""
-    return ListedColormap(ramp(choice.theme, "diverging" if signed else "sequential"))
+    return ListedColormap(ramp(choice.theme, "apart" if apart else "diverging" if signed else "sequential"))
 
 
-def title(axes: Axes, p: Panel) -> None:
-    """The method, and in smaller letters what is drawn and how it was made."""
+def all_alike(said: Sequence[str]) -> bool:
+    """Whether several panels say the same, so that once is enough."""
+    return len(said) > 1 and len(set(said)) == 1
+
+
+def titles(figure: Figure, spots: Iterable[Axes], panels: Sequence[Panel], choice: Choice) -> None:
+    """Over each panel its method, and in smaller letters what is drawn and how it was made; once, where that is the same."""
+    said = [p.said for p in panels]
+    once = all_alike(said)
+    for axes, p, words in zip(spots, panels, said, strict=True):
+        title(axes, p.view.method, "" if once else words, choice)
+    if once:
+        lines = textwrap.fill(said[0], max(24, int(figure.get_figwidth() * 14)))
+        figure.suptitle(lines, x=0.01, ha="left", fontsize=8, color=choice.soft)
+
+
+def title(axes: Axes, name: str, said: str, choice: Choice) -> None:
+    """A panel's name, and under it in smaller letters what else there is to say."""
     spec, figure = axes.get_subplotspec(), axes.get_figure()
     room = figure.get_figwidth() / (spec.get_gridspec().ncols if spec else 1) if isinstance(figure, Figure) else 6.5
-    lines = textwrap.wrap(" · ".join(part for part in (p.text, p.view.caption) if part), max(24, int(room * 14)))
-    axes.set_title(p.view.method, fontweight="bold", pad=6 + 10 * len(lines))
+    lines = textwrap.wrap(said, max(24, int(room * 14)))
+    axes.set_title(name, fontweight="bold", pad=6 + 10 * len(lines))
     axes.annotate(
         "\n".join(lines), (0, 1), xytext=(0, 4), xycoords="axes fraction", textcoords="offset points",
-        fontsize=7.5, color=SOFT, annotation_clip=False, va="bottom",
+        fontsize=7.5, color=choice.soft, annotation_clip=False, va="bottom",
     ).set_in_layout(False)  # fmt: skip
 
 
 def bar(figure: Figure, axes: Any, norm: Normalize, choice: Choice, panels: Sequence[Panel], **place: Any) -> None:
-    """The colour bar of one scale. A pointed end says that some values lie beyond it."""
-    beyond = max(float(np.abs(p.values).max()) for p in panels) > float(norm.vmax or 0) * 1.0005
-    signed = panels[0].signed
-    ends = "neither" if not beyond else "both" if signed else "max"
-    drawn = figure.colorbar(ScalarMappable(norm, colours(choice, signed=signed)), ax=axes, extend=ends, **place)
+    """The colour bar of one scale, and what grey means."""
+    drawn = figure.colorbar(ScalarMappable(norm, colours(choice, signed=panels[0].signed)), ax=axes, **place)
     drawn.outline.set_linewidth(0.4)
     drawn.ax.tick_params(labelsize=7.5, width=0.5, length=2)
-    if beyond and choice.special != "shown":
-        words = "beyond: special" if choice.special == "hidden" else "beyond: special, own"
-        drawn.set_label(words, fontsize=7, color=SOFT)
+    grey = _apart_in_words(panels)
+    if grey:
+        drawn.set_label(f"grey: {grey}", fontsize=7, color=choice.soft)
+
+
+def _apart_in_words(panels: Sequence[Panel]) -> str:
+    """What of these panels stands outside the scale."""
+    if not any(p.apart.any() for p in panels):
+        return ""
+    special = any(set(p.view.special) & set(p.view.inputs) for p in panels)
+    return "special, own" if special else "own"
 
 
 def name_ticks(axis: Axis, labels: Sequence[str], room: float, *, upright: bool = False) -> None:
@@ -148,3 +176,18 @@ def name_ticks(axis: Axis, labels: Sequence[str], room: float, *, upright: bool 
 
 def _short(label: str, longest: int = 16) -> str:
     return label if len(label) <= longest else label[: longest - 1] + "…"
+
+
+def frame(axes: Axes, view: View | FlowView, positions: list[int], names: Sequence[str], choice: Choice) -> None:
+    """Nodes, level names and labels; row 0 is the input."""
+    rows = len(names) + 1
+    x, y = np.meshgrid(np.arange(len(positions)), np.arange(rows))
+    axes.scatter(x.ravel(), y.ravel(), s=9 if len(positions) <= 40 else 2, color=choice.soft, linewidths=0, zorder=3)
+    axes.set_yticks(range(rows), labels=["input", *names], fontsize=7.5)
+    step = max(1, -(-len(positions) // 60))
+    labels = [view.labels[p] for p in positions[::step]]
+    axes.set_xticks(range(0, len(positions), step), labels=labels, fontsize=8, rotation=90)
+    axes.set(xlim=(-0.7, len(positions) - 0.3), ylim=(-0.35, rows - 0.6))
+    axes.tick_params(length=0)
+    for spine in axes.spines.values():
+        spine.set_visible(False)

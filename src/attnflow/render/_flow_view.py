@@ -36,10 +36,14 @@ def flow_view(b: Bottleneck, caption: str = "") -> FlowView:
 
 
 def main_flows(graph: AttentionGraph, query: int, most: int = MOST_PAIRS) -> list[FlowView]:
-    """The flows of one query at the top level, from the inputs that it draws most on by rollout."""
+    """The flows of one query at the top level, from the inputs that it draws most on by rollout.
+
+    Special tokens and the query itself come last: what they give is seldom what a reader asks about.
+    """
     row = rollout(graph, queries=[query], levels=[-1]).scores[0, 0]
+    last = graph.tokens.special | graph.tokens.padding | (np.arange(len(row)) == query)
     chosen = np.flatnonzero(row > 0)
-    inputs = chosen[np.argsort(-row[chosen], kind="stable")][:most]
+    inputs = chosen[np.lexsort((-row[chosen], last[chosen]))][:most]
     return [flow_view(bottleneck(graph, query, int(key)), how(graph.options)) for key in inputs]
 
 

@@ -6,7 +6,7 @@ Without colour (NO_COLOR, a pipe, a plain console) small bars and shades stand f
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,12 +16,14 @@ from attnflow.render._shown import Shown, as_view
 from attnflow.render._view import FlowView, Values, View, counted, limit, number, path_in_words
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
     from rich.console import Console
     from rich.text import Text
 
 KINDS = ("strip", "levels")
 FAINT = 0.02  # of the scale: below, a token keeps the terminal's own colours
 _BARS = " ▁▂▃▄▅▆▇█"
+_EIGHTHS = " ▏▎▍▌▋▊▉"
 _SHADES = " ·░▒▓█"
 
 
@@ -83,11 +85,22 @@ class _Brush:
         content = Text(text, style=style) if isinstance(text, str) else text
         self.console.print(content, width=self.width, highlight=False, overflow="fold", no_wrap=False)
 
-    def style(self, share: float, *, signed: bool) -> str:
+    def style(self, share: float, *, signed: bool, apart: bool = False) -> str:
         if not self.coloured or abs(share) < FAINT:
             return ""
-        ground = colour(share, self.theme, signed=signed)
+        ground = colour(share, self.theme, signed=signed, apart=apart)
         return f"{ink(ground)} on #{ground[0]:02x}{ground[1]:02x}{ground[2]:02x}"
+
+    def bar(self, share: float, width: int, rgb: tuple[int, int, int]) -> Text:
+        """A bar as long as its share of the width, to the eighth of a letter."""
+        from rich.text import Text
+
+        full, eighths = divmod(round(min(share, 1.0) * width * 8), 8)
+        if not self.coloured:
+            return Text("█" * full + _EIGHTHS[eighths].strip(), style="not dim")
+        hue = f"#{rgb[0]:02x}{rgb[1]:02x}{rgb[2]:02x}"
+        drawn = Text(" " * full, style=f"not dim on {hue}")  # a ground leaves no seams, as block letters do
+        return drawn.append(_EIGHTHS[eighths].strip(), style=f"not dim {hue}")
 
     def mark(self, share: float) -> str:
         """A bar instead of a colour, with its sign."""
@@ -95,7 +108,7 @@ class _Brush:
         return ("-" if share < 0 and height else "") + _BARS[height].strip()
 
 
-def _strip(brush: _Brush, view: View, query: int, level: int, chosen: Any, top: int | None) -> None:
+def _strip(brush: _Brush, view: View, query: int, level: int, chosen: NDArray[np.bool_], top: int | None) -> None:
     from rich.text import Text
 
     row = view.row(query, level)
@@ -107,14 +120,15 @@ def _strip(brush: _Brush, view: View, query: int, level: int, chosen: Any, top: 
             text.append(" ")
         share = float(row[place] / end)
         label = view.labels[position]
-        style = brush.style(share, signed=view.signed)
+        style = brush.style(share, signed=view.signed, apart=not chosen[place])
         text.append(label, style=f"{style} underline".strip() if position == query and brush.coloured else style)
         if not brush.coloured:
             text.append(brush.mark(share))
+    brush.line("")
     brush.line(text)
-    _legend(brush, end, view, all_counted=bool(chosen.all()))
+    _legend(brush, end, view, query, chosen)
     if top:
-        _list(brush, view, row, end, top)
+        _list(brush, view, row, end, chosen, top)
 
 
 def _title(brush: _Brush, view: View, what: str) -> None:
@@ -123,11 +137,13 @@ def _title(brush: _Brush, view: View, what: str) -> None:
     text = Text(f"{view.method}: ", style="bold")
     text.append(f"what {what}", style="not bold")
     if view.caption:
-        text.append(f"  ({view.caption})", style="dim not bold")
+        fits = text.cell_len + len(view.caption) + 4 <= brush.width
+        text.append(f"  ({view.caption})" if fits else f"\n{view.caption}", style="dim not bold")
     brush.line(text)
 
 
-def _legend(brush: _Brush, end: float, view: View, *, all_counted: bool) -> None:
+def _legend(brush: _Brush, end: float, view: View, query: int, chosen: NDArray[np.bool_]) -> None:
+    """The scale, and what stands outside it."""
     from rich.text import Text
 
     text = Text("\n" + (f"−{number(end)} " if view.signed else "0 "), style="dim")
@@ -138,14 +154,21 @@ def _legend(brush: _Brush, end: float, view: View, *, all_counted: bool) -> None
         elif step % 2 == 0:
             text.append(brush.mark(share) or "·")
     text.append(f" {number(end)}", style="dim")
-    if not all_counted:
-        text.append("   special tokens and the query itself are not in the scale", style="dim")
+    outside = {position for position, is_in in zip(view.inputs, chosen, strict=True) if not is_in}
+    if outside:
+        names = ["special tokens"] if outside - {query} else []
+        names += [f"{view.label(query)} itself"] if query in outside else []
+        text.append("   ")
+        if brush.coloured:
+            text.append("  ", style=brush.style(1.0, signed=False, apart=True))
+        text.append(f" not in the scale: {' and '.join(names)}", style="dim")
     brush.line(text)
 
 
-def _list(brush: _Brush, view: View, row: Values, end: float, top: int) -> None:
+def _list(brush: _Brush, view: View, row: Values, end: float, chosen: NDArray[np.bool_], top: int) -> None:
     """The largest entries, with bars."""
     from rich.cells import cell_len, set_cell_size
+    from rich.text import Text
 
     best = np.argsort(-np.abs(row), kind="stable")[:top]
     names = [view.labels[view.inputs[i]] for i in best]
@@ -154,29 +177,18 @@ def _list(brush: _Brush, view: View, row: Values, end: float, top: int) -> None:
     brush.line("")
     for place, name in zip(best, names, strict=True):
         share = float(row[place] / end)
-        full = round(min(abs(share), 1.0) * bar)
         cut = set_cell_size(name, room) if cell_len(name) > room else name + " " * (room - cell_len(name))
-        note = "  beyond the scale" if abs(share) > 1.0005 else ""
-        _plain_line(
-            brush, f"{view.inputs[place]:>4} ", cut, f" {number(row[place]):>9} ", "█" * full, note, share, view.signed
-        )
+        text = Text(f"{view.inputs[place]:>4} ", style="dim")
+        text.append(f"{cut} {number(row[place]):>9} ", style="not dim")
+        seen = share if view.signed else max(share, 0.35)  # a short bar must show, too
+        ground = colour(seen, brush.theme, signed=view.signed, apart=not chosen[place])
+        text.append_text(brush.bar(abs(share), bar, ground))
+        if abs(share) > 1.0005:
+            text.append("  beyond the scale", style="dim")
+        brush.line(text)
 
 
-def _plain_line(
-    brush: _Brush, left: str, name: str, value: str, bar: str, note: str, share: float, signed: bool
-) -> None:
-    from rich.text import Text
-
-    text = Text(left, style="dim")
-    text.append(name, style="not dim")
-    text.append(value, style="not dim")
-    ground = colour(share if signed else max(share, 0.35), brush.theme, signed=signed)
-    text.append(bar, style=f"not dim #{ground[0]:02x}{ground[1]:02x}{ground[2]:02x}" if brush.coloured else "not dim")
-    text.append(note, style="dim")
-    brush.line(text)
-
-
-def _levels(brush: _Brush, view: View, query: int, level: int, chosen: Any, top: int | None) -> None:
+def _levels(brush: _Brush, view: View, query: int, level: int, chosen: NDArray[np.bool_], top: int | None) -> None:
     """Inputs down, levels across: any number of inputs fits a narrow terminal, and their labels stay whole."""
     from rich.cells import cell_len, set_cell_size
     from rich.text import Text
@@ -184,8 +196,7 @@ def _levels(brush: _Brush, view: View, query: int, level: int, chosen: Any, top:
     rows = view.by_level(query)
     end = limit(rows, chosen)
     _title(brush, view, f"{view.label(query)} draws on, level by level")
-    count = len(view.inputs) if top is None else min(top, len(view.inputs))
-    best = sorted(np.argsort(-np.abs(rows).max(axis=0), kind="stable")[:count].tolist())
+    best = _largest(np.abs(rows).max(axis=0), top)
     room = max([6, *(min(cell_len(view.labels[view.inputs[i]]), brush.width // 3) for i in best)])
     across = max(1, (brush.width - room - 18) // 3)
     first = max(0, len(rows) - across)  # the upper levels, where not all fit
@@ -201,7 +212,7 @@ def _levels(brush: _Brush, view: View, query: int, level: int, chosen: Any, top:
         for value in rows[first:, i]:
             share = float(value / end)
             if brush.coloured:
-                text.append("   ", style=brush.style(share, signed=view.signed))
+                text.append("   ", style=brush.style(share, signed=view.signed, apart=not chosen[i]))
             else:
                 shade = _SHADES[round(min(abs(share), 1.0) * (len(_SHADES) - 1))]
                 text.append((" -" if share < 0 else "  ") + shade)
@@ -212,7 +223,14 @@ def _levels(brush: _Brush, view: View, query: int, level: int, chosen: Any, top:
     left = len(view.inputs) - len(best)
     if left:
         brush.line(Text(f"     {left} more inputs (top=None shows all)", style="dim"))
-    _legend(brush, end, view, all_counted=bool(chosen.all()))
+    _legend(brush, end, view, query, chosen)
+
+
+def _largest(sizes: Values, top: int | None) -> list[int]:
+    """The places of the largest, in order; all of them where leaving some out, and marking the gaps, saves no line."""
+    best = sorted(np.argsort(-sizes, kind="stable")[:top].tolist())
+    gaps = sum(place - before > 1 for before, place in zip([-1, *best], best, strict=False))
+    return best if len(best) + gaps + 1 < len(sizes) else list(range(len(sizes)))
 
 
 def _flow(brush: _Brush, flow: FlowView, top: int | None) -> None:
@@ -229,7 +247,8 @@ def _flow(brush: _Brush, flow: FlowView, top: int | None) -> None:
         brush.line(Text("the largest paths, from the query down (→₃ is a step at level 3)", style="bold"))
     for path in flow.paths[:top]:
         text = Text(f"{number(path.amount):>9} ", style="bold")
-        text.append(f"{'█' * max(1, round(8 * path.amount / largest)):<8} ", style="blue not bold")
+        bar = brush.bar(path.amount / largest, 8, colour(0.55, brush.theme))
+        text.append_text(bar).append(" " * (9 - bar.cell_len), style="not bold")
         text.append(path_in_words(path, flow.labels), style="not bold")
         brush.line(text)
     rest = len(flow.paths) - len(flow.paths[:top])

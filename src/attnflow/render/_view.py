@@ -159,26 +159,24 @@ class FlowView:
         return f"{self.value:.3g} flows from “{self.labels[self.input]}” up to “{self.labels[self.query]}”"
 
 
-def counted(view: View, query: int | None, special: str) -> NDArray[np.bool_]:
+def counted(view: View, query: int, special: str) -> NDArray[np.bool_]:
     """Which inputs the scale is made for: without special tokens and the query's own entry, unless they are `shown`.
 
     What a position keeps of itself, and what models park on special tokens, is often so large that all else goes pale.
+    Pictures draw in grey what stands outside the scale. Where nothing would be left, all inputs make it.
     """
     if special not in SPECIAL:
         raise InvalidArgument(f"unknown value for special {special!r}." + suggest(special, SPECIAL))
     inputs = np.asarray(view.inputs)
-    if special == "shown":
-        return np.ones(len(inputs), dtype=np.bool_)
-    chosen = ~np.isin(inputs, view.special)
-    if query is not None and special == "unscaled":
-        chosen &= inputs != query
-    return chosen if chosen.any() else np.ones(len(inputs), dtype=np.bool_)
+    chosen = ~np.isin(inputs, view.special) & (inputs != query)
+    return chosen if special != "shown" and chosen.any() else np.ones(len(inputs), dtype=np.bool_)
 
 
 def limit(values: Values, chosen: NDArray[np.bool_] | None = None) -> float:
-    """The end of a scale: the largest magnitude of the chosen columns; 1 where there is nothing but zeros."""
-    magnitudes = np.abs(values if chosen is None else values[..., chosen])
-    return float(magnitudes.max(initial=0)) or float(np.abs(values).max(initial=0)) or 1.0
+    """The end of a scale: the largest magnitude of the chosen columns or entries; 1 where there is nothing but zeros."""
+    magnitudes = np.abs(values)
+    regular = magnitudes if chosen is None else magnitudes[np.broadcast_to(chosen, values.shape)]
+    return float(regular.max(initial=0)) or float(magnitudes.max(initial=0)) or 1.0
 
 
 def number(value: Any) -> str:
