@@ -453,7 +453,7 @@ const everyNth = (count, room, needed) => {
  */
 function mapDrawing({ columns, rows, valueAt, isApart, end, signed, palette, xTitle, yTitle, marked, square, cellMost = 30, window: part }, width) {
   const [c0, cn, r0, rn] = part ?? [0, columns.length, 0, rows.length];
-  const left = Math.min(130, Math.max(24, ...rows.slice(r0, r0 + Math.min(rn, 200)).map((name) => Math.min(widthOf(name), 110)))) + 22;
+  const left = Math.min(130, Math.max(24, ...rows.slice(r0, r0 + Math.min(rn, 200)).map((name) => Math.min(widthOf(name, 11, 700), 112)))) + 22;
   const room = Math.max(60, width - left - 4);
   const across = Math.min(room, cn * cellMost);
   const cell = across / cn;
