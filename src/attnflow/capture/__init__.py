@@ -12,6 +12,7 @@ from attnflow.errors import MissingExtra
 
 if TYPE_CHECKING:
     from attnflow.capture._ablation import Ablation, ablation
+    from attnflow.capture import rules
     from attnflow.capture._captum import captum
     from attnflow.capture._capture import graph, stack
     from attnflow.capture._grad_cam import grad_cam
@@ -33,6 +34,7 @@ __all__ = [
     "load",
     "processor_for",
     "randomised",
+    "rules",
     "stack",
     "tokenizer_for",
     "watched",
@@ -57,6 +59,8 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
+    if name == "rules":
+        return import_module(f"{__name__}.rules")
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:

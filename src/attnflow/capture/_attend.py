@@ -39,7 +39,7 @@ def weigh(call: Call) -> tuple[torch.Tensor, torch.Tensor]:
     """Output and all weights at once, (batch, heads, queries, keys [+ 1 sink]), for gradients to flow through."""
     if own := call.own_function:
         return own(call.module, call.query, call.key, call.value, call.additive_mask(), **call.options)
-    key, value = _repeated(call.key, call.query), _repeated(call.value, call.query)
+    key, value = repeated(call.key, call.query), repeated(call.value, call.query)
     scores = torch.matmul(call.query * call.scale, key.transpose(-1, -2))
     if call.softcap is not None:
         scores = torch.tanh(scores / call.softcap) * call.softcap
@@ -56,8 +56,8 @@ def _by_blocks(call: Call, take: Take | None) -> torch.Tensor:
     keys, sink = call.key.shape[2], call.sinks is not None
     # One input at a time is only looked at from another side; nothing is copied.
     query = call.query.reshape(batch * heads, queries, width)
-    key = _repeated(call.key, call.query).reshape(batch * heads, keys, width).transpose(1, 2)
-    value = _repeated(call.value, call.query).reshape(batch * heads, keys, -1)
+    key = repeated(call.key, call.query).reshape(batch * heads, keys, width).transpose(1, 2)
+    value = repeated(call.value, call.query).reshape(batch * heads, keys, -1)
     output = value.new_empty(batch, queries, heads, value.shape[-1])
     block = max(_SMALLEST_BLOCK, _BLOCK_BYTES // (batch * heads * keys * query.element_size()))
     block = min(block, queries)
@@ -83,7 +83,7 @@ def _by_blocks(call: Call, take: Take | None) -> torch.Tensor:
 
 
 def _sdpa(call: Call) -> torch.Tensor:
-    key, value = _repeated(call.key, call.query), _repeated(call.value, call.query)
+    key, value = repeated(call.key, call.query), repeated(call.value, call.query)
     causal = call.causal
     output = torch.nn.functional.scaled_dot_product_attention(
         call.query, key, value, attn_mask=call.mask, scale=call.scale, is_causal=causal
@@ -129,7 +129,7 @@ def _rows(matrix: torch.Tensor, start: int, stop: int, seen: int) -> torch.Tenso
     return rows[..., :seen] if matrix.shape[-1] > 1 else rows
 
 
-def _repeated(key: torch.Tensor, query: torch.Tensor) -> torch.Tensor:
+def repeated(key: torch.Tensor, query: torch.Tensor) -> torch.Tensor:
     """Grouped queries: each key head serves several query heads."""
     groups = query.shape[1] // key.shape[1]
     return key if groups == 1 else key.repeat_interleave(groups, dim=1)

@@ -8,13 +8,15 @@ from typing import Any
 
 import torch
 
+from attnflow.capture._edges import chosen
 from attnflow.capture._jobs import Job, Setting, each
 from attnflow.capture._levels import Level
 from attnflow.capture._results import as_graph, as_stack
-from attnflow.capture._stream import Record, Stream
+from attnflow.capture._run import Reader
+from attnflow.capture._stream import Record
 from attnflow.errors import InvalidArgument, suggest
 from attnflow.graph import AttentionGraph
-from attnflow.mixing import EDGES, mix
+from attnflow.mixing import mix
 
 RECORDS = ("attention", "gradients")
 MIXING = tuple(signature(mix).parameters)[1:]
@@ -27,9 +29,11 @@ def graph(
     tokenizer: Any = None,
     processor: Any = None,
     heads: Any = "mean",
-    residual: Any = 0.5,
-    edges: str = "attention",
+    residual: Any = "own",
+    edges: Any = "attention",
     *,
+    with_layernorm: str | None = None,
+    distance: str | None = None,
     target: Any = None,
     generate: int | None = None,
     words: bool = False,
@@ -48,6 +52,14 @@ def graph(
     list of graphs. `generate=n` lets the model write n more tokens and captures prompt and answer in one run;
     `options["predicted"]` says which row predicted which. `target` (for edges with gradients): a class or token, by number or
     name, a pair (their difference), a function of the output, or None, the predicted one. `dtype="float16"` halves the storage.
+
+    `edges`: "attention", "gradient", "chefer" (as `mix` has them); a rule that reads the layer, "norm" (`with_layernorm`
+    "none", "first" or "both"), "alti" (`distance` "l1" or "l2"), "value_zeroing", "routes", "effective", each also as
+    "norm:both"; or a function from a `capture.rules.LayerRecord` to a matrix (queries, keys). See `capture.rules`.
+    `residual`: a number, one per layer, one per layer and query, None; "measured" (‖x‖ / (‖x‖ + ‖attention output‖) per layer
+    and token); "w_res" (Kobayashi et al. 2021); or "own", the rule's: 0.5 for attention weights, and for rules that count the residual
+    connection themselves (norm, alti, routes, value_zeroing) what they count. Any other choice makes norm, alti and routes look at
+    what attention writes alone, rows divided by their sums, before that residual is mixed in.
     Other options (`top_k`, `threshold`, `discard`, `drop_special`, `renormalise`) go to `mix`.
     """
     for name in mixing:
@@ -55,18 +67,15 @@ def graph(
             raise InvalidArgument(
                 f"unknown option {name!r}." + suggest(name, {*MIXING, *signature(graph).parameters} - {"mixing"})
             )
-    if not isinstance(edges, str) or edges not in EDGES:
-        raise InvalidArgument(f"unknown edge rule {edges!r}." + suggest(edges, EDGES))
     if not isinstance(dtype, str) or dtype not in STORAGE:
         raise InvalidArgument(f"unknown storage {dtype!r}." + suggest(dtype, STORAGE))
-    gradients = EDGES[edges].needs_gradients
-    options = {"heads": heads, "residual": residual, "edges": edges, **mixing}
+    choice = chosen(edges, residual, heads, with_layernorm=with_layernorm, distance=distance)
 
-    def reader() -> Stream | Record:
-        return Record(gradients=True) if gradients else Stream(heads, STORAGE[dtype] if dtype != "float32" else None)
+    def reader() -> Reader:
+        return choice.reader(STORAGE[dtype] if dtype != "float32" else None)
 
     def finish(job: Job, found: list[Level], item: int) -> AttentionGraph:
-        return as_graph(job, found, item, options, dtype)
+        return as_graph(job, found, item, choice, mixing, dtype)
 
     setting = Setting(tokenizer, processor, target, generate, words, truncate, batch_size)
     return each(model, inputs, setting, reader, finish)

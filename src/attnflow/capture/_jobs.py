@@ -14,9 +14,8 @@ from attnflow.capture._generate import continued, with_decoder
 from attnflow.capture._inputs import Sample, kind_of, samples_of
 from attnflow.capture._levels import Level
 from attnflow.capture._models import check_length, length_limit, load, processor_for, takes, tokenizer_for
-from attnflow.capture._run import levels
+from attnflow.capture._run import Reader, levels
 from attnflow.capture._session import borrowed
-from attnflow.capture._stream import Record, Stream
 from attnflow.capture._targets import per_input
 from attnflow.errors import CaptureError, InvalidArgument
 
@@ -43,14 +42,14 @@ class Job:
     model: Any
     tokenizer: Any
     batch: Batch
-    reader: Stream | Record
+    reader: Reader
 
 
 def each(
     model: Any,
     inputs: Any,
     setting: Setting,
-    reader: Callable[[], Stream | Record],
+    reader: Callable[[], Reader],
     finish: Callable[[Job, list[Level], int], Result],
 ) -> Result | list[Result]:
     """`finish` for each input, in order; a list if the input was one."""

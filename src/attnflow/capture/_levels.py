@@ -33,6 +33,8 @@ class Seen:
     side: str = ""  # "encoder" or "decoder" of an encoder-decoder model
     cross: bool = False
     gradients: Any = None
+    own: Any = None  # (batch, queries): what a query keeps of itself beside the matrix
+    alpha: Any = None  # (batch, queries): the share of the residual, where it was measured
 
     @property
     def queries(self) -> int:
@@ -58,13 +60,9 @@ class Level:
 
 def levels_of(model: torch.nn.Module, calls: Sequence[Seen]) -> list[Level]:
     """The calls of one run, in order, as named levels; layers without attention take their place among them."""
-    two_sided = bool(getattr(getattr(model, "config", None), "is_encoder_decoder", False))
     for call in calls:
-        if call.path and two_sided:
-            call.side = _side(call.path)
-            call.cross = call.side == "decoder" and (
-                bool(_CROSS.search(_own_name(call.path))) or call.queries != call.keys
-            )
+        if call.path:
+            call.side, call.cross = place_of(model, call.path, call.queries != call.keys)
     places = [_place(model, call.path) for call in calls]
     shared = len({call.path for call in calls}) < len(calls) or not all(places)
     levels: list[Level] = []
@@ -83,6 +81,14 @@ def levels_of(model: torch.nn.Module, calls: Sequence[Seen]) -> list[Level]:
         if not shared and place and (after is None or after[0] != place[0]):
             levels += [_without(call, i) for i in range(place[1] + 1, place[2])]
     return _told_apart(levels)
+
+
+def place_of(model: torch.nn.Module, path: str, unequal: bool) -> tuple[str, bool]:
+    """Which side of an encoder-decoder model a call is on, and whether it attends to the other side's positions."""
+    if not getattr(getattr(model, "config", None), "is_encoder_decoder", False):
+        return "", False
+    side = _side(path)
+    return side, side == "decoder" and (bool(_CROSS.search(_own_name(path))) or unequal)
 
 
 def _with(call: Seen, index: int) -> Level:

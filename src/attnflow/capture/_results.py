@@ -9,12 +9,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from attnflow.artifacts import jsonable
 from attnflow.capture._blocks import Axis, Mask, axis_of, place
+from attnflow.capture._edges import OWN, Choice
 from attnflow.capture._generate import rows_written
 from attnflow.capture._jobs import Job
 from attnflow.capture._levels import Level
 from attnflow.capture._query import default_query
+from attnflow.capture._residual import add_own, before_residual, is_signed, placed_shares, said_about, signed_options
 from attnflow.capture._stream import Stream
 from attnflow.errors import CaptureError, InvalidArgument
 from attnflow.graph import AttentionGraph
@@ -23,10 +24,16 @@ from attnflow.stack import AttentionStack
 from attnflow.tokens import Tokens
 
 
-def as_graph(job: Job, found: Sequence[Level], item: int, options: dict[str, Any], dtype: str) -> AttentionGraph:
+def as_graph(
+    job: Job, found: Sequence[Level], item: int, choice: Choice, mixing: dict[str, Any], dtype: str
+) -> AttentionGraph:
     """One input's levels, cropped, on one axis, with residual and whatever else `mix` does."""
     axis = _axis(job, found, item)
-    made = Recipe(axis.tokens, len(found), 1, **{**options, "heads": "mean"})  # heads are mixed level by level
+    residual = placed_shares(found, item, axis) if choice.measured else 0 if choice.residual == OWN else choice.residual
+    signed = is_signed(choice, found, item)
+    options = signed_options(choice, mixing) if signed else mixing
+    # heads were mixed level by level
+    made = Recipe(axis.tokens, len(found), 1, edges=choice.edges, residual=residual, **options)
     if made.discard and (axis.target is not None or axis.sink):
         raise InvalidArgument(
             "discard is a share of one square matrix, and the levels of this model are blocks of a larger one. Use top_k or threshold."
@@ -35,9 +42,10 @@ def as_graph(job: Job, found: Sequence[Level], item: int, options: dict[str, Any
     count = int(kept.sum())
     stored = _storage(job, found, count, dtype)
     passive = np.zeros((len(found), count), dtype=np.bool_)
-    mixed = _mixed(found, item, options)
+    mixed = _mixed(found, item, choice)
     for number, level in enumerate(found):
         matrix, idle = place(level, next(mixed) if level.seen else None, axis)
+        add_own(matrix, level, item, axis)
         if matrix.dtype == stored.dtype != np.float16:
             made.finish(number, matrix, out=stored[number])
         else:
@@ -51,8 +59,8 @@ def as_graph(job: Job, found: Sequence[Level], item: int, options: dict[str, Any
         job.reader.shelf.close()
     stored.flags.writeable = False
     names, kinds = [level.name for level in found], [level.kind for level in found]
-    said = {**made.options, "heads": jsonable(options["heads"]), **_said(job, item, axis, kept)}
-    return AttentionGraph(stored, made.kept_tokens, names, kinds, passive, said)
+    said = {**made.options, **said_about(choice, made), **_said(job, item, axis, kept)}
+    return AttentionGraph(stored, made.kept_tokens, names, kinds, passive, said, signed=signed)
 
 
 def _storage(job: Job, found: Sequence[Level], count: int, dtype: str) -> NDArray[Any]:
@@ -107,16 +115,17 @@ def _axis(job: Job, found: Sequence[Level], item: int) -> Axis:
     return axis_of(source, source_tokens, target, batch.target.labels(item, int(target.sum())), sink=sink, model=name)
 
 
-def _mixed(found: Sequence[Level], item: int, options: dict[str, Any]) -> Iterator[NDArray[Any]]:
+def _mixed(found: Sequence[Level], item: int, choice: Choice) -> Iterator[NDArray[Any]]:
     """Each attention call of one input as one matrix: mixed while it ran, or from all heads and their gradients now."""
     seen = [level.seen for level in found if level.seen is not None]
     for number, one in enumerate(seen):
         weights = _array(one.weights[item])
         if weights.ndim == 2:
-            yield weights
+            yield before_residual(weights, choice, cross=one.cross)
             continue
-        made = Recipe(Tokens.of(None, 1), len(seen), len(weights), edges=options["edges"], heads=options["heads"])
-        yield made.fused(number, weights, None if one.gradients is None else _array(one.gradients[item]))
+        made = Recipe(Tokens.of(None, 1), len(seen), len(weights), edges=choice.edges, heads=choice.heads)
+        fused = made.fused(number, weights, None if one.gradients is None else _array(one.gradients[item]))
+        yield before_residual(fused, choice, cross=one.cross)
 
 
 def _array(tensor: torch.Tensor) -> NDArray[Any]:

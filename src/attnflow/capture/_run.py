@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from attnflow.capture._batch import Batch
+from attnflow.capture._by_rule import ByRule
 from attnflow.capture._eager import seen_in
 from attnflow.capture._gradients import SoftmaxWatch, differentiable, record
 from attnflow.capture._levels import Level, Seen, levels_of
@@ -19,11 +20,15 @@ from attnflow.capture._stream import Record, Stream
 from attnflow.capture._targets import values
 from attnflow.errors import CaptureError
 
+Reader = Stream | Record | ByRule
+
 
 def levels(
-    model: Any, batch: Batch, reader: Stream | Record, *, targets: Sequence[Any] = (None,), tokenizer: Any = None
+    model: Any, batch: Batch, reader: Reader, *, targets: Sequence[Any] = (None,), tokenizer: Any = None
 ) -> list[Level]:
     """Run the model once (borrowed already) and name what `reader` saw. With gradients, of the targets."""
+    if isinstance(reader, Record) and reader.first is not None:
+        levels(model, batch, reader.first)
     gradients = isinstance(reader, Record) and reader.gradients
     if isinstance(reader, Stream):
         reader.shelf.capacity = layer_count(model)
@@ -33,6 +38,9 @@ def levels(
             record(seen, values(outputs, targets, positions_of(model, batch, tokenizer), model, tokenizer))
     if isinstance(reader, Stream):
         _mix_late(reader, seen)
+    if isinstance(reader, Record) and reader.first is not None:
+        for one, measured in zip(seen, reader.first.seen, strict=True):
+            one.alpha = measured.alpha
     _check_numbers(model, seen)
     return levels_of(model, seen)
 
@@ -48,12 +56,18 @@ def forward(model: Any, batch: Batch) -> Any:
     return model(**_arguments(model, batch))
 
 
-def _forward(model: Any, batch: Batch, reader: Stream | Record) -> tuple[Any, list[Seen]]:
+def _forward(model: Any, batch: Batch, reader: Reader) -> tuple[Any, list[Seen]]:
     if id(model.config) in {id(config) for config in interface_configs(model)}:
-        with reading(model, reader):
+        by_rule = reader.reading(model, batch) if isinstance(reader, ByRule) else nullcontext()
+        with reading(model, reader), by_rule:
             outputs = forward(model, batch)
         if reader.seen:
             return outputs, reader.seen
+    if isinstance(reader, ByRule):
+        raise CaptureError(
+            f"{type(model).__name__} has attention code of its own, which hands out its weights and not the call with its values. "
+            f"{reader.what} cannot be used here; the edges attention, gradient and chefer with a residual that is given can."
+        )
     watch = SoftmaxWatch() if isinstance(reader, Record) and reader.gradients else None
     with eagerly(model), watch or nullcontext():
         outputs = _with_attentions(model, batch)

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from attnflow.capture._attend import attend, weigh
+from attnflow.capture._by_rule import ByRule
 from attnflow.capture._call import Call
 from attnflow.capture._levels import Seen
 from attnflow.capture._shelf import Shelf
@@ -74,8 +75,9 @@ class Stream:
 class Record:
     """Keeps all heads of each call; with `gradients`, as the tensors that the output was computed from."""
 
-    def __init__(self, *, gradients: bool = False) -> None:
+    def __init__(self, *, gradients: bool = False, first: ByRule | None = None) -> None:
         self.gradients = gradients
+        self.first = first  # measures the residual in a run of its own, before this one
         self.seen: list[Seen] = []
 
     def __call__(self, call: Call) -> torch.Tensor:
