@@ -117,6 +117,7 @@ def test_the_door_of_capture_is_exactly_this() -> None:
             "input_gradient",
             "load",
             "processor_for",
+            "rules",
             "stack",
             "tokenizer_for",
             "watched",
@@ -124,7 +125,8 @@ def test_the_door_of_capture_is_exactly_this() -> None:
         == set(dir(capture))
     )
     for name in capture.__all__:
-        assert callable(getattr(capture, name))
+        assert name == "rules" or callable(getattr(capture, name))
+    assert set(dir(capture.rules)) == set(capture.rules.__all__)
     with pytest.raises(AttributeError, match="has no attribute 'grapf'"):
         _ = capture.grapf
 

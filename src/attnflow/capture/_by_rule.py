@@ -15,6 +15,7 @@ from attnflow.capture._batch import Batch
 from attnflow.capture._call import Call
 from attnflow.capture._hooks import Watch, first_of
 from attnflow.capture._levels import Seen, place_of
+from attnflow.capture._watched import current
 from attnflow.capture.rules._families import Sublayer, why_unknown
 from attnflow.capture.rules._record import LayerRecord, Surroundings
 from attnflow.capture.rules._residual import RESIDUALS
@@ -177,6 +178,8 @@ class ByRule:
             one = value[item : item + 1] if value.shape[0] == size else value
             return one.expand(many, *one.shape[1:])
 
+        if check := current():  # the layer runs without the hooks that would ask
+            check()
         self._again = answer
         try:
             with self._watch.silent():

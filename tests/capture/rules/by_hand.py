@@ -40,9 +40,11 @@ class Hand:
 def linear_part(norm: Any, rows: torch.Tensor, vector: torch.Tensor, i: int) -> torch.Tensor:
     """LayerNorm's or RMSNorm's linear part, with the statistics of row i."""
     if type(norm).__name__ == "LayerNorm":
-        deviation = torch.sqrt(rows[i].var(unbiased=False) + norm.eps)
-        return norm.weight * (vector - vector.mean()) / deviation
-    return norm.weight * vector / torch.sqrt(rows[i].pow(2).mean() + norm.variance_epsilon)
+        centred, size = vector - vector.mean(), torch.sqrt(rows[i].var(unbiased=False) + norm.eps)
+    else:
+        centred, size = vector, torch.sqrt(rows[i].pow(2).mean() + norm.variance_epsilon)
+    weight: torch.Tensor = norm.weight
+    return weight * centred / size
 
 
 def split(

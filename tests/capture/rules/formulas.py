@@ -61,7 +61,7 @@ def alti(hand: Hand, order: int, *, residual: bool = True) -> Found:
 
     def nearer(part: torch.Tensor, i: int) -> torch.Tensor:
         left = whole[i].norm(p=order) - (whole[i] - part).norm(p=order)
-        return left.clamp(min=0)
+        return torch.clamp(left, min=0)
 
     matrix = _each(hand, lambda i, j: nearer(_vector(hand, i, j, "first", residual), i))
     return matrix, _own(hand, nearer, residual, "first")
@@ -95,8 +95,8 @@ def effective(hand: Hand) -> Found:
 
 
 def measured(hand: Hand) -> torch.Tensor:
-    x, written = hand.x.norm(dim=-1), hand.written.norm(dim=-1)
-    return x / (x + written)
+    x: torch.Tensor = torch.linalg.norm(hand.x, dim=-1)
+    return x / (x + torch.linalg.norm(hand.written, dim=-1))
 
 
 def w_res(hand: Hand) -> torch.Tensor:

@@ -118,14 +118,12 @@ def test_measured_residuals(name: str, residual: str) -> None:
 @pytest.mark.parametrize("name", by_hand.MODELS)
 def test_a_residual_from_elsewhere_leaves_the_rule_what_attention_wrote(name: str, residual: float | None) -> None:
     weight = residual or 0.0
-    for rule, formula in (
-        ("norm", lambda hand: formulas.norm(hand, "first", residual=False)),
-        ("alti", lambda hand: formulas.alti(hand, 1, residual=False)),
-    ):
-        found = graph(name, rule, residual=residual)
-        for level, hand in enumerate(case(name)[2]):
-            matrix, own = shares(*formula(hand))
-            check(found, hand, level, matrix * (1 - weight), own + weight)
+    norms, nearness = graph(name, "norm", residual=residual), graph(name, "alti", residual=residual)
+    for level, hand in enumerate(case(name)[2]):
+        matrix, own = shares(*formulas.norm(hand, "first", residual=False))
+        check(norms, hand, level, matrix * (1 - weight), own + weight)
+        matrix, own = shares(*formulas.alti(hand, 1, residual=False))
+        check(nearness, hand, level, matrix * (1 - weight), own + weight)
 
 
 @pytest.mark.parametrize("name", ["BERT", "RoBERTa-PreLayerNorm", "GPT-2", "Llama", "BART"])
@@ -165,7 +163,7 @@ def _bart_places(twin: Any) -> list[tuple[Any, Any, int]]:
 def _output_of(
     model: Any, arguments: Any, layer: Any, values: Any = None, key: int = 0, first: int = 0
 ) -> torch.Tensor:
-    kept = []
+    kept: list[torch.Tensor] = []
 
     def keep(module: Any, given: Any, output: Any) -> None:
         kept.append((output[0] if isinstance(output, tuple) else output)[0])
