@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from attnflow.errors import MissingExtra
 
 if TYPE_CHECKING:
-    from attnflow.capture._ablation import Ablation, ablation
     from attnflow.capture import rules
+    from attnflow.capture._ablation import Ablation, ablation
     from attnflow.capture._captum import captum
     from attnflow.capture._capture import graph, stack
     from attnflow.capture._grad_cam import grad_cam

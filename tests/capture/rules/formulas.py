@@ -96,7 +96,8 @@ def effective(hand: Hand) -> Found:
 
 def measured(hand: Hand) -> torch.Tensor:
     x: torch.Tensor = torch.linalg.norm(hand.x, dim=-1)
-    return x / (x + torch.linalg.norm(hand.written, dim=-1))
+    share: torch.Tensor = x / (x + torch.linalg.norm(hand.written, dim=-1))
+    return share
 
 
 def w_res(hand: Hand) -> torch.Tensor:
