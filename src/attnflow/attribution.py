@@ -151,7 +151,7 @@ class Attribution(ReadOnly):
             "options": artifacts.jsonable(self.options),
             "saturation": None if self.saturation is None else vars(self.saturation),
         }
-        artifacts.save(path, "attribution", {"scores": self.scores}, meta)
+        artifacts.save(path, "attribution", {"scores": self.scores, **self.tokens.pictures()}, meta)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Attribution:
@@ -163,7 +163,7 @@ class Attribution(ReadOnly):
         made = {name: tuple(header[name]) for name in ("levels", "queries", "inputs", "level_names")}
         shares = header["saturation"]
         saturation = None if shares is None else Saturation(**{name: tuple(share) for name, share in shares.items()})
-        tokens = Tokens.from_json(header["tokens"])
+        tokens = Tokens.from_json(header["tokens"], arrays)
         return cls(arrays["scores"], tokens, header["method"], **made, options=header["options"], saturation=saturation)
 
 

@@ -169,7 +169,8 @@ class AttentionGraph(ReadOnly):
             "options": artifacts.jsonable(self.options),
             "signed": self.signed,
         }
-        artifacts.save(path, "graph", {"levels": self.levels, "passive": self.passive}, meta)
+        arrays = {"levels": self.levels, "passive": self.passive, **self.tokens.pictures()}
+        artifacts.save(path, "graph", arrays, meta)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> AttentionGraph:
@@ -178,7 +179,7 @@ class AttentionGraph(ReadOnly):
 
     @classmethod
     def _restore(cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> AttentionGraph:
-        tokens = Tokens.from_json(header["tokens"])
+        tokens = Tokens.from_json(header["tokens"], arrays)
         signed = header.get("signed", False)  # not in the first files
         names, kinds, options = header["names"], header["kinds"], header["options"]
         return cls(arrays["levels"], tokens, names, kinds, arrays["passive"], options, signed=signed)

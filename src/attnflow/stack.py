@@ -124,6 +124,7 @@ class AttentionStack(ReadOnly):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write an npz file (no pickle) with a JSON header. An existing file is replaced only by a complete one."""
         arrays = {"weights": self.weights, "gradients": self.gradients, "cropped": self.cropped}
+        arrays |= self.tokens.pictures()
         artifacts.save(path, "stack", arrays, {"tokens": self.tokens.to_json()})
 
     @classmethod
@@ -133,7 +134,7 @@ class AttentionStack(ReadOnly):
 
     @classmethod
     def _restore(cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> AttentionStack:
-        stack = cls(arrays["weights"], Tokens.from_json(header["tokens"]), arrays.get("gradients"))
+        stack = cls(arrays["weights"], Tokens.from_json(header["tokens"], arrays), arrays.get("gradients"))
         cropped = checked_mask(arrays["cropped"], len(arrays["cropped"]), "cropped")
         if len(cropped) - cropped.sum() != len(stack.tokens):
             raise InvalidAttention(f"the mask of cropped positions does not leave {len(stack.tokens)} of them")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import difflib
 import operator
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from attnflow.arrays import ReadOnly, frozen
 from attnflow.errors import InvalidArgument
+from attnflow.images import Picture, decoded, has_pillow
 
 # How tokenizers mark the start or the inside of a word: WordPiece, byte-level BPE, SentencePiece, BPE end of word.
 SUBWORD_MARKS = ("##", "Ġ", "▁", "</w>", "@@")
@@ -31,16 +32,25 @@ class Word(NamedTuple):
 
 @dataclass(frozen=True)
 class PatchGrid:
-    """`rows` × `columns` image patches, row by row, the first one at position `offset`."""
+    """`rows` × `columns` image patches, row by row, the first one at position `offset`.
+
+    `picture` is what they were cut from, where it is known.
+    """
 
     rows: int
     columns: int
     offset: int = 0
+    picture: Picture | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         whole = all(isinstance(size, int | np.integer) for size in (self.rows, self.columns, self.offset))
         if not whole or self.rows < 1 or self.columns < 1 or self.offset < 0:
             raise InvalidArgument(f"a patch grid needs at least 1 row and 1 column and an offset from 0, got {self}.")
+        if self.picture is not None and not isinstance(self.picture, Picture):
+            raise InvalidArgument(
+                f"the picture of a patch grid is a Picture, got a {type(self.picture).__name__}. "
+                "attnflow.images.picture() makes one of any image."
+            )
 
     @property
     def stop(self) -> int:
@@ -153,31 +163,66 @@ class Tokens(ReadOnly):
             inside = np.flatnonzero(kept[start:stop]) + start
             if len(inside):
                 words.append(Word(int(new_index[inside[0]]), int(new_index[inside[-1]]) + 1, label))
-        grids = [
-            PatchGrid(g.rows, g.columns, int(new_index[g.offset])) for g in self.grids if kept[g.offset : g.stop].all()
-        ]
+        grids = [replace(g, offset=int(new_index[g.offset])) for g in self.grids if kept[g.offset : g.stop].all()]
         labels = [label for label, keep in zip(self.labels, kept, strict=True) if keep]
         return Tokens(labels, self.special[kept], self.padding[kept], words, grids)
 
     def to_json(self) -> dict[str, Any]:
-        """As plain lists, for files and pages."""
+        """As plain lists, for files and pages. Pictures are left to `pictures`."""
+        files = list(self._own_pictures())
         return {
             "labels": list(self.labels),
             "special": np.flatnonzero(self.special).tolist(),
             "padding": np.flatnonzero(self.padding).tolist(),
             "words": [list(word) for word in self.words],
-            "grids": [asdict(grid) for grid in self.grids],
+            "grids": [_grid_to_json(grid, files) for grid in self.grids],
         }
 
+    def pictures(self) -> dict[str, NDArray[np.uint8]]:
+        """The pictures under the patch grids as files, each once, for `from_json` to find by name."""
+        own = enumerate(self._own_pictures().values())
+        return {f"picture{number}": np.frombuffer(one.encoded(2048)[0], dtype=np.uint8) for number, one in own}
+
+    def _own_pictures(self) -> dict[int, Picture]:
+        """By identity of the image: several grids may be cut from one."""
+        found = (grid.picture for grid in self.grids if grid.picture is not None)
+        return {id(one.pixels): one for one in found}
+
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Tokens:
-        """The inverse of `to_json`."""
+    def from_json(cls, data: dict[str, Any], arrays: Mapping[str, NDArray[Any]] | None = None) -> Tokens:
+        """The inverse of `to_json`; `arrays` are those of `pictures`."""
         count = len(data["labels"])
         masks = {}
         for name in ("special", "padding"):
             marked = [checked_index(position, count, "position") for position in data[name]]
             masks[name] = np.isin(np.arange(count), marked)
-        return cls(data["labels"], **masks, words=data["words"], grids=[PatchGrid(**grid) for grid in data["grids"]])
+        seen: dict[str, Any] = {}
+        grids = [_grid_from_json(grid, arrays or {}, seen) for grid in data["grids"]]
+        return cls(data["labels"], **masks, words=data["words"], grids=grids)
+
+
+def _grid_to_json(grid: PatchGrid, files: Sequence[int]) -> dict[str, Any]:
+    plain: dict[str, Any] = {"rows": grid.rows, "columns": grid.columns, "offset": grid.offset}
+    if grid.picture is not None:
+        name = f"picture{files.index(id(grid.picture.pixels))}"
+        size = [grid.picture.width, grid.picture.height]
+        plain["picture"] = {"file": name, "size": size, "box": list(grid.picture.box)}
+    return plain
+
+
+def _grid_from_json(data: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], seen: dict[str, Any]) -> PatchGrid:
+    grid = PatchGrid(data["rows"], data["columns"], data["offset"])
+    said = data.get("picture")  # not in the first files
+    if said is None or said["file"] not in arrays or not has_pillow():
+        return grid
+    if said["file"] not in seen:
+        seen[said["file"]] = decoded(arrays[said["file"]].tobytes())
+    pixels = seen[said["file"]]
+    scale = (pixels.shape[1] / said["size"][0], pixels.shape[0] / said["size"][1])  # large ones are stored smaller
+    left, top, right, bottom = said["box"]
+    return replace(
+        grid, picture=Picture(pixels, (left * scale[0], top * scale[1], right * scale[0], bottom * scale[1]))
+    )
 
 
 def plain(label: str) -> str:

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from attnflow.render import FlowView, Picture, View
-from attnflow.render._view import Edge, Grid, Path
-from attnflow.tokens import Word
+from attnflow.render._view import Edge, Path
+from attnflow.tokens import PatchGrid, Word
 
 
 def view(
@@ -39,7 +39,7 @@ def signed() -> View:
 
 def image() -> View:
     pixels = np.random.default_rng(5).integers(0, 255, size=(40, 60, 3)).astype(np.uint8)
-    grid = Grid(2, 3, 1, Picture(pixels, (0.0, 0.0, 60.0, 40.0)))
+    grid = PatchGrid(2, 3, 1, Picture(pixels, (0.0, 0.0, 60.0, 40.0)))
     return view(2, 8, labels=["[CLS]", *(f"patch {i}" for i in range(6)), "[SEP]"], grids=(grid,), special=(0, 7))
 
 

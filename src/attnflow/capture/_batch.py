@@ -8,37 +8,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from attnflow.capture._inputs import Sample, tokens_of_ids
 from attnflow.capture._models import check_ids, check_length, device_of, takes
+from attnflow.capture._patches import patches_of, sizing
+from attnflow.capture._positions import Block, Mask
 from attnflow.errors import CaptureError, InvalidArgument
 from attnflow.tokens import Tokens
-
-Mask = NDArray[np.bool_]
-
-
-@dataclass(frozen=True, eq=False)
-class Block:
-    """One axis of positions for each item of a batch: which of them are real, and what they are called.
-
-    Without `kept` the number of positions is the model's affair (audio frames, image patches).
-    """
-
-    kept: list[Mask] | None
-    tokens: list[Tokens] | None
-
-    def real(self, item: int, count: int) -> Mask:
-        """The mask of an item among `count` positions."""
-        if self.kept is None:
-            return np.ones(count, dtype=np.bool_)
-        return self.kept[item]
-
-    def labels(self, item: int, count: int, unnamed: str = "") -> Tokens:
-        """The tokens of an item, of which `count` are real."""
-        if self.tokens is not None and len(self.tokens[item]) == count:
-            return self.tokens[item]
-        return Tokens([f"{unnamed}{i}" for i in range(count)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,6 +81,8 @@ def from_keywords(model: Any, keywords: Mapping[str, Any], tokenizer: Any) -> Ba
     size = len(main)
     source = _block(moved.get("input_ids"), moved.get("inputs_embeds"), moved.get("attention_mask"), model, tokenizer)
     target = None
+    if main is moved.get("pixel_values") and main is not None:
+        return Batch({**sizing(model, main), **moved}, size, patches_of(model, main), None)
     if getattr(model.config, "is_encoder_decoder", False):
         if "decoder_input_ids" not in moved and "decoder_inputs_embeds" not in moved:
             moved["decoder_input_ids"] = torch.full((size, 1), start_id(model), device=device)

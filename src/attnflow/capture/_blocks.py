@@ -8,7 +8,7 @@ as passive. A sink takes a share of each row and says nothing: one more token, b
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -70,11 +70,12 @@ def joined(parts: Sequence[Tokens]) -> Tokens:
     """Tokens one after the other."""
     labels = [label for part in parts for label in part.labels]
     special = np.concatenate([part.special for part in parts])
-    words, start = [], 0
+    words, grids, start = [], [], 0
     for part in parts:
         words += [Word(word.start + start, word.stop + start, word.label) for word in part.words]
+        grids += [replace(grid, offset=grid.offset + start) for grid in part.grids]
         start += len(part)
-    return Tokens(labels, special, words=words)
+    return Tokens(labels, special, words=words, grids=grids)
 
 
 def place(level: Level, body: NDArray[Any] | None, axis: Axis, passive: float = 1) -> tuple[NDArray[Any], Mask]:

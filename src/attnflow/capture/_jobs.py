@@ -11,6 +11,7 @@ import numpy as np
 
 from attnflow.capture._batch import Batch, from_keywords, padded
 from attnflow.capture._generate import continued, with_decoder
+from attnflow.capture._images import image_batches, image_kind, is_image, sees_only, shots_of
 from attnflow.capture._inputs import Sample, kind_of, samples_of
 from attnflow.capture._levels import Level
 from attnflow.capture._models import check_length, length_limit, load, processor_for, takes, tokenizer_for
@@ -75,6 +76,13 @@ def opened(model: Any, inputs: Any, setting: Setting) -> tuple[Any, Any, str, An
         inputs = inputs.tolist()
     loaded = load(model)
     name = os.fspath(model) if isinstance(model, str | os.PathLike) else None
+    if sees_only(loaded):
+        kind = image_kind(inputs)
+        if kind.endswith("image"):
+            return loaded, None, kind, shots_of(loaded, inputs, kind, setting.processor, name)
+        return loaded, None, kind, inputs
+    if is_image(inputs):
+        raise CaptureError(f"{type(loaded).__name__} reads no images. Give a vision model, or another input.")
     kind = kind_of(inputs, words=setting.words)
     if kind.endswith("array"):
         inputs, kind = _processed(loaded, inputs, kind, setting, name)
@@ -111,6 +119,9 @@ def _samples(model: Any, inputs: Any, kind: str, tokenizer: Any, setting: Settin
 
 def batches(model: Any, source: Any, kind: str, tokenizer: Any, setting: Setting) -> Iterator[Batch]:
     """Batches of the model's arguments, generated text included."""
+    if kind.endswith("image"):
+        yield from image_batches(model, source, setting.batch_size)
+        return
     if kind == "keywords":
         if setting.generate is not None:
             raise InvalidArgument(
@@ -133,6 +144,10 @@ def batches(model: Any, source: Any, kind: str, tokenizer: Any, setting: Setting
 
 def samples_in(model: Any, source: Any, kind: str, tokenizer: Any) -> list[Sample]:
     """Samples one by one, for what changes or repeats an input; the model's own arguments count if they are token ids."""
+    if kind.endswith("image"):
+        raise CaptureError(
+            "this changes tokens one by one, and an image has none. Captum works on pixel values as they are."
+        )
     if kind != "keywords":
         made: list[Sample] = source
         return made

@@ -64,7 +64,7 @@ def _beside(model: Any, given: Any, name: str | None, what: str, auto: str) -> A
     place = os.fspath(given) if given is not None else name or getattr(model, "name_or_path", "")
     if not place:
         raise CaptureError(
-            f"this {type(model).__name__} was not loaded from a folder or the hub, so its {what} is not known. Pass {what}=…, or token ids."
+            f"this {type(model).__name__} was not loaded from a folder or the hub, so its {what} is not known. Pass {what}=…, or {_INSTEAD[what]}."
         )
     _check_folder(place)
     if os.path.isdir(place) and not _has(place, what):
@@ -72,6 +72,9 @@ def _beside(model: Any, given: Any, name: str | None, what: str, auto: str) -> A
             f"the folder {place!r} holds no {what}. Pass {what}=…, or save one there with save_pretrained()."
         )
     return _loaded(lambda: getattr(transformers, auto).from_pretrained(place), what, place)
+
+
+_INSTEAD = {"tokenizer": "token ids", "processor": "a tensor of the values that it would make"}
 
 
 def _has(folder: str, what: str) -> bool:

@@ -14,6 +14,8 @@ from attnflow.capture._edges import OWN, Choice
 from attnflow.capture._generate import rows_written
 from attnflow.capture._jobs import Job
 from attnflow.capture._levels import Level
+from attnflow.capture._patches import Patches
+from attnflow.capture._pooling import with_mean
 from attnflow.capture._query import default_query
 from attnflow.capture._residual import add_own, before_residual, is_signed, placed_shares, said_about, signed_options
 from attnflow.capture._stream import Stream
@@ -60,7 +62,8 @@ def as_graph(
     stored.flags.writeable = False
     names, kinds = [level.name for level in found], [level.kind for level in found]
     said = {**made.options, **said_about(choice, made), **_said(job, item, axis, kept)}
-    return AttentionGraph(stored, made.kept_tokens, names, kinds, passive, said, signed=signed)
+    graph = AttentionGraph(stored, made.kept_tokens, names, kinds, passive, said, signed=signed)
+    return with_mean(graph) if isinstance(job.batch.source, Patches) and job.batch.source.pooled else graph
 
 
 def _storage(job: Job, found: Sequence[Level], count: int, dtype: str) -> NDArray[Any]:
@@ -142,7 +145,10 @@ def _said(job: Job, item: int, axis: Axis, kept: Mask) -> dict[str, Any]:
     rows = batch.keywords.get("input_ids")
     ids = None if rows is None or batch.source.kept is None else [int(rows[item][i]) for i in real]
     second = None if axis.target is None else (axis.target_start, int(axis.target.sum()))
-    query, why = default_query(job.model, ids, job.tokenizer, second=second, count=len(real))
+    if isinstance(batch.source, Patches) and second is None:
+        query, why = batch.source.read_at
+    else:
+        query, why = default_query(job.model, ids, job.tokenizer, second=second, count=len(real))
     # Where special tokens were dropped, positions move up; one that was dropped itself leaves the last one before it.
     moved = np.maximum(np.cumsum(kept) - 1, 0)
     said |= {

@@ -41,6 +41,7 @@ def levels(
     if isinstance(reader, Record) and reader.first is not None:
         for one, measured in zip(seen, reader.first.seen, strict=True):
             one.alpha = measured.alpha
+    _check_whole(model, batch, seen)
     _check_numbers(model, seen)
     return levels_of(model, seen)
 
@@ -117,6 +118,24 @@ def _mix_late(reader: Stream, seen: list[Seen]) -> None:
     for layer, one in enumerate(seen):
         if one.weights.ndim == 4:
             one.weights = reader.mixed(layer, one.weights)
+
+
+def _check_whole(model: Any, batch: Batch, seen: Sequence[Seen]) -> None:
+    """One matrix over all positions for each input. Windows come as more inputs than went in."""
+    sizes = [one.weights.shape[0] for one in seen]
+    if any(size != batch.size for size in sizes):
+        most = max(sizes)
+        raise CaptureError(
+            f"{type(model).__name__} cannot be captured: it computes attention in parts ({most // batch.size} windows or frames of an input, each "
+            f"by itself), and {_merging(seen)}so there is no single n × n graph from its last layer down to its input. Use a model with full "
+            "attention in every layer, for example ViT, DeiT, DINOv2 or BEiT."
+        )
+
+
+def _merging(seen: Sequence[Seen]) -> str:
+    """Windows that become fewer from layer to layer, as Swin's do."""
+    positions = [one.weights.shape[0] * one.queries for one in seen]
+    return "it merges positions between its stages, " if len(set(positions)) > 1 else ""
 
 
 def _check_numbers(model: Any, seen: Sequence[Seen]) -> None:

@@ -80,7 +80,20 @@ def eagerly(model: torch.nn.Module) -> Iterator[None]:
         for config in configs(model):
             undo.callback(setattr, config, "_attn_implementation_internal", config._attn_implementation_internal)
             config._attn_implementation_internal = "eager"
+        for module in model.modules():
+            undo.callback(_unhook, module, set(module._forward_hooks), dict(vars(module)))
         yield
+
+
+def _unhook(module: torch.nn.Module, hooks: set[int], before: dict[str, Any]) -> None:
+    """Take away the hooks that transformers leaves on a model once its attentions were asked for."""
+    for number in set(module._forward_hooks) - hooks:
+        del module._forward_hooks[number]
+    if _HOOKED not in before:
+        vars(module).pop(_HOOKED, None)
+
+
+_HOOKED = "_output_capturing_hooks_installed"  # how transformers remembers that they are there
 
 
 def configs(model: torch.nn.Module) -> list[Any]:

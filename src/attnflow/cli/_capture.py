@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,7 +11,7 @@ from attnflow.cli import _options as options
 from attnflow.cli._model import folder_of, loading
 from attnflow.cli._output import as_json, option, outputs, write
 from attnflow.cli._say import answer, voice
-from attnflow.cli._text import read_text
+from attnflow.cli._text import read_source, read_text
 
 if TYPE_CHECKING:
     from attnflow.graph import AttentionGraph
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=options.Command)
-@click.argument("source", metavar="TEXT|FILE|-")
+@click.argument("source", metavar="TEXT|IMAGE|FILE|-")
 @options.model
 @click.option(
     "--every-head", is_flag=True, help="Keep every head of every layer: a stack, mixed later, instead of a graph."
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 @click.option("--json", "summary", is_flag=True, help="Say what was captured as JSON on stdout, for programs.")
 @click.pass_context
 def capture(ctx: click.Context, /, source: str, **given: Any) -> None:
-    """Run a model on a text and keep its attention in a file.
+    """Run a model on a text or an image and keep its attention in a file.
 
     The file holds a graph: the heads of each layer mixed into one level. With --every-head it holds a stack of all heads,
     which is larger, and mixing is left to `attnflow attribute`.
@@ -47,7 +48,7 @@ def capture(ctx: click.Context, /, source: str, **given: Any) -> None:
         raise click.UsageError("where to? Give -o FILE.npz.")
     if given["summary"] and any(one.path is None for one in chosen):
         raise click.UsageError("only one answer can go to stdout: choose between -o - and --json.")
-    found = _captured(ctx, read_text(source), given, mixing)
+    found = _captured(ctx, read_source(source), given, mixing)
     for one in chosen:
         write(one, found.save)
     if given["summary"]:
@@ -73,19 +74,19 @@ def _check(given: dict[str, Any], mixing: dict[str, Any]) -> None:
 
 
 def _captured(
-    ctx: click.Context, text: str, given: dict[str, Any], mixing: dict[str, Any]
+    ctx: click.Context, source: str | Path, given: dict[str, Any], mixing: dict[str, Any]
 ) -> AttentionGraph | AttentionStack:
     import attnflow as af
 
     settings = options.capturing(ctx)
-    source = text if given["second"] is None else (text, read_text(given["second"]))
+    inputs = source if given["second"] is None else (source, read_text(given["second"]))
     with loading(given["model"]), folder_of(given["model"]) as model:
         found: AttentionGraph | AttentionStack
         if given["every_head"]:
             record = ("attention", "gradients") if given["gradients"] else ("attention",)
-            found = af.capture.stack(model, source, record=record, **settings)
+            found = af.capture.stack(model, inputs, record=record, **settings)
         else:
-            found = af.capture.graph(model, source, **settings, **mixing)
+            found = af.capture.graph(model, inputs, **settings, **mixing)
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,7 +14,7 @@ from attnflow.cli._attributions import FORMS, check_forms, save, show
 from attnflow.cli._model import loading
 from attnflow.cli._output import Output, option, outputs
 from attnflow.cli._say import voice
-from attnflow.cli._text import read_text
+from attnflow.cli._text import read_source, read_text
 
 if TYPE_CHECKING:
     from attnflow.attribution import Attribution
@@ -40,7 +41,7 @@ class Asked:
 
 
 @click.command(cls=options.Command)
-@click.argument("source", metavar="TEXT|FILE|-")
+@click.argument("source", metavar="TEXT|IMAGE|FILE|-")
 @options.model
 @options.method
 @options.query
@@ -54,22 +55,22 @@ class Asked:
 @options.as_json
 @click.pass_context
 def explain(ctx: click.Context, /, source: str, **given: Any) -> None:
-    """Say how much of what a model makes of a text came from each of its tokens.
+    """Say how much of what a model makes of a text or an image came from each of its tokens or patches.
 
-    The text is shown coloured by the answer, at the top level. Without --query it is about the position that the model's
+    It is shown coloured by the answer, at the top level. Without --query it is about the position that the model's
     output is read from. What is written by -o holds all levels unless --level is given; a page also holds every query.
 
     \b
     attnflow explain "The key to the cabinets"
     attnflow explain "The key to the cabinets" -m rollout -m flow -o answer.html
+    attnflow explain photo.jpg --model FOLDER -o map.png
     echo "The key to the cabinets" | attnflow explain - --json
     """
     methods = Methods(given["methods"] or ("rollout",), given["threads"], given["normalise"])
     chosen = outputs(given["paths"], given["form"], as_json=given["as_json"], forms=FORMS)
     check_forms(chosen, methods.names)
     options.check_target(given)
-    text = read_text(source)
-    asked = _ask(ctx, text, methods, given, every_level=bool(chosen))
+    asked = _ask(ctx, read_source(source), methods, given, every_level=bool(chosen))
     found = _joined(asked.found, words=given["words"])
     if not given["queries"]:
         _say_query(asked.graph)
@@ -81,14 +82,16 @@ def explain(ctx: click.Context, /, source: str, **given: Any) -> None:
     show(found, found[0].queries, kind="levels" if several else "strip")
 
 
-def _ask(ctx: click.Context, text: str, methods: Methods, given: dict[str, Any], *, every_level: bool) -> Asked:
+def _ask(
+    ctx: click.Context, source: str | Path, methods: Methods, given: dict[str, Any], *, every_level: bool
+) -> Asked:
     import attnflow as af
 
     asked = Asked(methods)
     levels = level_numbers(given["levels"] or (("all",) if every_level else (-1,)))
     with loading(given["model"]):
         af.explain(
-            text if given["second"] is None else (text, read_text(given["second"])),
+            source if given["second"] is None else (source, read_text(given["second"])),
             given["model"],
             asked,
             query=list(given["queries"]) or None,

@@ -1,15 +1,22 @@
-"""TEXT|FILE|-: the text to explain, from the command line, a file or a pipe."""
+"""TEXT|FILE|-: the text to explain, from the command line, a file or a pipe; or a file that holds an image."""
 
 from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 
 from attnflow.errors import InvalidArgument
+from attnflow.images import is_image_file
 
 # A word that ends like this, or that holds a slash, was meant as the name of a file.
 ENDINGS = (".txt", ".text", ".md", ".rst", ".log", ".csv", ".tsv", ".json", ".jsonl", ".html", ".xml", ".tex", ".py",
            ".jpg", ".jpeg", ".png", ".npz", ".npy", ".pdf")  # fmt: skip
+
+
+def read_source(given: str) -> str | Path:
+    """What is explained: an image by its path, anything else as text. The content tells, not the name."""
+    return Path(given) if given != "-" and is_image_file(given) else read_text(given)
 
 
 def read_text(given: str) -> str:

@@ -5,12 +5,13 @@ An attribution is first described as a `View`, plain numbers and words, and the 
 
 from __future__ import annotations
 
+from attnflow.images import Picture
 from attnflow.render._describe import difference, view
 from attnflow.render._document import document
 from attnflow.render._figure import figure
 from attnflow.render._page import asset, page
 from attnflow.render._terminal import terminal
-from attnflow.render._view import FlowView, Picture, View
+from attnflow.render._view import FlowView, View
 from attnflow.render._widget import widget
 
 __all__ = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import PurePath
 from typing import Any
 
@@ -12,11 +13,11 @@ import numpy as np
 from attnflow.attribution import Attribution
 from attnflow.errors import InvalidArgument
 from attnflow.graph import AttentionGraph
+from attnflow.images import ImageLike, picture
 from attnflow.methods import Bottleneck
 from attnflow.render._advice import advice, is_causal
-from attnflow.render._picture import ImageLike, picture
-from attnflow.render._view import Grid, Values, View
-from attnflow.tokens import Tokens, plain
+from attnflow.render._view import Values, View
+from attnflow.tokens import PatchGrid, Tokens, plain
 
 # Byte-level BPE writes line ends and tabs as letters, and control characters would act on a terminal or a page.
 _SYMBOLS = {"Ċ": "↵", "ĉ": "⇥", "\n": "↵", "\t": "⇥", "\r": "␍", " ": "␣", "": "∅"}
@@ -53,7 +54,7 @@ def view(
         special=tuple(np.flatnonzero(a.tokens.special | a.tokens.padding).tolist()),
         joined=_joined(a.tokens),
         words=a.tokens.words,
-        grids=_grids(a.tokens, image),
+        grids=pictured(a.tokens.grids, image),
         notes=tuple(advice(a, i) for i in range(len(a.levels))),
     )
 
@@ -182,9 +183,18 @@ def _word_of(tokens: Tokens, position: int) -> int:
     return position - sum(p <= position for p in inside)
 
 
-def _grids(tokens: Tokens, image: ImageLike | list[ImageLike] | None) -> tuple[Grid, ...]:
+def pictured(grids: tuple[PatchGrid, ...], image: ImageLike | list[ImageLike] | None) -> tuple[PatchGrid, ...]:
+    """The grids over these images (one for each, in order). One that has its picture keeps what part of it is covered."""
     images = image if isinstance(image, list) else [] if image is None else [image]
-    if len(images) > len(tokens.grids):
-        raise InvalidArgument(f"got {len(images)} images for tokens with {len(tokens.grids)} patch grids.")
-    pictures = [picture(one) for one in images] + [None] * (len(tokens.grids) - len(images))
-    return tuple(Grid(g.rows, g.columns, g.offset, p) for g, p in zip(tokens.grids, pictures, strict=True))
+    if len(images) > len(grids):
+        raise InvalidArgument(f"got {len(images)} images for tokens with {len(grids)} patch grids.")
+    over = [_over(grid, one) for grid, one in zip(grids, images, strict=False)]
+    return (*over, *grids[len(over) :])
+
+
+def _over(grid: PatchGrid, image: ImageLike) -> PatchGrid:
+    shown = picture(image)
+    known = grid.picture
+    if shown is not image and known is not None and (known.width, known.height) == (shown.width, shown.height):
+        shown = replace(shown, box=known.box)
+    return replace(grid, picture=shown)

@@ -14,12 +14,12 @@ from attnflow.errors import InvalidArgument, suggest
 from attnflow.graph import AttentionGraph
 from attnflow.render._colour import KINDS, hexes
 from attnflow.render._describe import difference as difference_of
-from attnflow.render._describe import labels_of
+from attnflow.render._describe import labels_of, pictured
 from attnflow.render._flow_view import flow_view, main_flows
-from attnflow.render._picture import encoded
 from attnflow.render._quantise import cube, size_of, steps_for
 from attnflow.render._shown import Shown, as_view, listed
-from attnflow.render._view import SPECIAL, FlowView, Grid, View, counted, limit
+from attnflow.render._view import SPECIAL, FlowView, View, counted, limit
+from attnflow.tokens import PatchGrid
 
 FORMAT_VERSION = 1
 MOST_VALUES = 12_000_000  # in one document; what is more drops queries
@@ -117,26 +117,15 @@ def _texts(views: Sequence[View], images: Any) -> list[list[View]]:
     """Views of the same tokens together, in the order in which they came; with their images."""
     texts: dict[tuple[Any, ...], list[View]] = {}
     for view in views:
-        shapes = tuple(grid[:3] for grid in view.grids)
-        texts.setdefault((view.labels, view.special, view.words, shapes), []).append(view)
+        pictures = tuple(grid.picture for grid in view.grids)
+        texts.setdefault((view.labels, view.special, view.words, view.grids, pictures), []).append(view)
     given = images if isinstance(images, list) else [] if images is None else [images]
     with_grids = [views for views in texts.values() if views[0].grids]
     if len(given) > len(with_grids):
         raise InvalidArgument(f"got images for {len(given)} texts, but {len(with_grids)} of them have patch grids.")
     for views_of_one, image in zip(with_grids, given, strict=False):
-        views_of_one[:] = [replace(view, grids=_pictured(view.grids, image)) for view in views_of_one]
+        views_of_one[:] = [replace(view, grids=pictured(view.grids, image)) for view in views_of_one]
     return list(texts.values())
-
-
-def _pictured(grids: tuple[Grid, ...], image: Any) -> tuple[Grid, ...]:
-    from attnflow.render._picture import picture
-
-    several = image if isinstance(image, list) else [image]
-    if len(several) > len(grids):
-        raise InvalidArgument(f"got {len(several)} images for a text with {len(grids)} patch grids.")
-    return tuple(
-        grid._replace(picture=picture(several[i])) if i < len(several) else grid for i, grid in enumerate(grids)
-    )
 
 
 def _flows_of(graph: AttentionGraph, texts: Sequence[Sequence[View]]) -> list[FlowView]:
@@ -257,14 +246,13 @@ def _flows_alone(flows: Sequence[FlowView]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _grid(grid: Grid) -> dict[str, Any]:
+def _grid(grid: PatchGrid) -> dict[str, Any]:
     plain: dict[str, Any] = {"rows": grid.rows, "columns": grid.columns, "offset": grid.offset, "image": None}
     if grid.picture is not None:
-        content, kind = encoded(grid.picture)
-        height, width = grid.picture.pixels.shape[:2]
+        content, kind = grid.picture.encoded()
         plain |= {
             "image": f"data:{kind};base64,{base64.b64encode(content).decode()}",
-            "size": [width, height],
+            "size": [grid.picture.width, grid.picture.height],
             "box": list(grid.picture.box),
         }
     return plain

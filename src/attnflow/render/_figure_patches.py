@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from attnflow.errors import InvalidArgument
 from attnflow.render._colour import GROUND, parsed
 from attnflow.render._figure_sheet import Choice, Drawing, Panel, bar, colours, panel, scales, titles
-from attnflow.render._view import Grid, Values, View
+from attnflow.render._view import Values, View
+from attnflow.tokens import PatchGrid
 
 VEIL = 0.35  # of the image fades into the ground, so that the only strong colour is the map's
 COVER = 0.9  # of the image is covered where the map is highest, and nothing where it is zero
@@ -50,25 +51,25 @@ def patches(views: Sequence[View], choice: Choice) -> Figure:
     return figure
 
 
-def patch_values(p: Panel, grid: Grid) -> Values:
+def patch_values(p: Panel, grid: PatchGrid) -> Values:
     """A row's values in the rows and columns of the image; a patch that was not asked for is 0."""
     table = np.zeros(len(p.view.labels))
     table[list(p.view.inputs)] = p.values
     return table[grid.offset : grid.stop].reshape(grid.rows, grid.columns)
 
 
-def _counted(p: Panel, grid: Grid, choice: Choice) -> NDArray[np.bool_]:
+def _counted(p: Panel, grid: PatchGrid, choice: Choice) -> NDArray[np.bool_]:
     """The patches that make the scale: not the query's own, unless everything does."""
     own: NDArray[np.bool_] = np.arange(grid.offset, grid.stop) == p.view.query
     return np.ones(len(own), dtype=np.bool_) if choice.special == "shown" else ~own
 
 
-def _height(grid: Grid) -> float:
+def _height(grid: PatchGrid) -> float:
     rows, columns = (grid.rows, grid.columns) if grid.picture is None else grid.picture.pixels.shape[:2]
     return float(rows / columns)
 
 
-def _overlay(axes: Axes, p: Panel, grid: Grid, found: Values, norm: Normalize, choice: Choice) -> None:
+def _overlay(axes: Axes, p: Panel, grid: PatchGrid, found: Values, norm: Normalize, choice: Choice) -> None:
     axes.set(xticks=[], yticks=[])
     axes.spines[:].set_visible(False)
     axes.set_gid("patches")

@@ -6,6 +6,7 @@ Without colour (NO_COLOR, a pipe, a plain console) small bars and shades stand f
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -107,16 +108,38 @@ class _Brush:
         height = round(min(abs(share), 1.0) * (len(_BARS) - 1))
         return ("-" if share < 0 and height else "") + _BARS[height].strip()
 
+    def patch(self, *, signed: bool) -> Callable[[float], tuple[str, str]]:
+        """How a patch of an image is written: as colour, or as a shade."""
+
+        def paint(share: float) -> tuple[str, str]:
+            if self.coloured:
+                return "  ", self.style(share, signed=signed)
+            shade = _SHADES[round(min(abs(share), 1.0) * (len(_SHADES) - 1))]
+            return ("-" if share < 0 and shade != " " else shade) + shade, ""
+
+        return paint
+
 
 def _strip(brush: _Brush, view: View, query: int, level: int, chosen: NDArray[np.bool_], top: int | None) -> None:
     from rich.text import Text
 
+    from attnflow.render._terminal_patches import patch_lines, whole_grids
+
     row = view.row(query, level)
     end = limit(row, chosen)
     _title(brush, view, f"{view.label(query)} draws on, at {view.levels[level]}")
-    text = Text()
+    brush.line("")
+    text, grids, patches = Text(), whole_grids(view), -1
     for place, position in enumerate(view.inputs):
-        if place and position not in view.joined:
+        if position in grids:
+            patches = grids[position].stop
+            text = _ended(brush, text)
+            shares = row[place : place + patches - position] / end
+            for line in patch_lines(shares, grids[position], brush.width, brush.patch(signed=view.signed)):
+                brush.line(line)
+        if position < patches:
+            continue
+        if text and position not in view.joined:
             text.append(" ")
         share = float(row[place] / end)
         label = view.labels[position]
@@ -124,11 +147,17 @@ def _strip(brush: _Brush, view: View, query: int, level: int, chosen: NDArray[np
         text.append(label, style=f"{style} underline".strip() if position == query and brush.coloured else style)
         if not brush.coloured:
             text.append(brush.mark(share))
-    brush.line("")
-    brush.line(text)
+    _ended(brush, text)
     _legend(brush, end, view, query, chosen)
     if top:
         _list(brush, view, row, end, chosen, top)
+
+
+def _ended(brush: _Brush, text: Text) -> Text:
+    """Print a line that is not empty; the next one."""
+    if text:
+        brush.line(text)
+    return type(text)()
 
 
 def _title(brush: _Brush, view: View, what: str) -> None:

@@ -10,33 +10,11 @@ from numpy.typing import NDArray
 
 from attnflow.arrays import frozen
 from attnflow.errors import InvalidArgument, InvalidAttention, suggest
-from attnflow.tokens import Word, checked_index
+from attnflow.tokens import PatchGrid, Word, checked_index
 
 Values = NDArray[np.float64]
 
 SPECIAL = ("shown", "unscaled", "hidden")
-
-
-@dataclass(frozen=True, eq=False)
-class Picture:
-    """An image [row, column, RGB] in bytes, and the part of it that the patches cover: left, top, right, bottom."""
-
-    pixels: NDArray[np.uint8]
-    box: tuple[float, float, float, float]
-
-
-class Grid(NamedTuple):
-    """`rows` × `columns` patches from position `offset` on, and the picture they were cut from, if it is known."""
-
-    rows: int
-    columns: int
-    offset: int
-    picture: Picture | None = None
-
-    @property
-    def stop(self) -> int:
-        """The position after the last patch."""
-        return self.offset + self.rows * self.columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +37,7 @@ class View:
     special: tuple[int, ...] = ()
     joined: tuple[int, ...] = ()
     words: tuple[Word, ...] = ()
-    grids: tuple[Grid, ...] = ()
+    grids: tuple[PatchGrid, ...] = ()
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
