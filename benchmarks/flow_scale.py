@@ -9,11 +9,12 @@ import resource
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
 import attnflow as af
-from benchmarks._attention import attention
+from benchmarks._attention import Levels, attention
 from benchmarks._measure import Table, machine
 
 RUNS = (
@@ -40,20 +41,23 @@ def measure(what: str, n: int) -> None:
     print(seconds, after - before, graph.levels.nbytes / 2**20)
 
 
-def tightness() -> None:
+def tightness(sizes: Iterable[int], source: str, levels_of: Callable[[int], Levels]) -> None:
     """How often the upper bound is the flow, and how far the lower one is from it."""
     table = Table(
         "tokens",
         "level",
         "upper = flow, %",
-        "worst upper − flow",
+        "without partners, %",
+        "upper − flow, median",
+        "worst",
         "below the flow",
         "lower / flow, median",
         "lower / flow, worst",
         "rollout / flow, median",
     )
-    for n in (16, 32, 64, 128):
-        graph = af.AttentionGraph(attention(n)[0])
+    for n in sizes:
+        graph = af.AttentionGraph(levels_of(n))
+        plain = without_partners(graph.levels)
         asked = [2, 3, 4, 5]
         flow, rollout = af.flow(graph, levels=asked, progress=False).scores, af.rollout(graph, levels=asked).scores
         lower, upper = (bound.scores for bound in af.flow_bounds(graph, levels=asked, progress=False))
@@ -63,18 +67,40 @@ def tightness() -> None:
                 n,
                 level + 1,
                 f"{100 * (gap < 1e-9).mean():.1f}",
+                f"{100 * (plain[level] - flow[at] < 1e-9).mean():.1f}",
+                float(np.median(np.maximum(gap, 0))),
                 float(gap.max()),
                 int((gap < -1e-11).sum()),
                 float(np.median(share)),
                 float(share.min()),
                 float(np.median(rollout[at] / flow[at])),
             )
-    table.print(f"Bounds against the flow, {attention(16)[1]} attention")
+    table.print(f"Bounds against the flow, {source}")
+
+
+def without_partners(levels: Levels) -> Levels:
+    """The upper bound as it is without partners: the least of what leaves, what enters, and Σ_u min(A[s, u], U[u, t]) below."""
+    entering, bounds = levels[0].sum(0), [levels[0]]
+    for level in levels[1:]:
+        through = np.stack([np.minimum(row[:, None], bounds[-1]).sum(0) for row in level])
+        bounds.append(np.minimum(through, np.minimum(level.sum(1)[:, None], entering)))
+    return np.stack(bounds)
+
+
+def sharp_and_local(n: int) -> Levels:
+    """Scores that fall by 0.5 per position of distance, and a hub: the bounds' hard case."""
+    distance = np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
+    scores = np.random.default_rng(n).normal(size=(6, n, n)) - 0.5 * distance
+    scores[:, :, 0] += 4
+    weights: Levels = np.exp(scores - scores.max(-1, keepdims=True))
+    weights /= weights.sum(-1, keepdims=True)
+    return 0.5 * weights + 0.5 * np.eye(n)
 
 
 def main(quick: bool) -> None:
     print(machine())
-    tightness()
+    tightness((16, 32, 64, 128), f"{attention(16)[1]} attention", lambda n: attention(n)[0])
+    tightness((48,), "made attention, sharp and local", sharp_and_local)
     table = Table("12 levels, last level, all inputs", "tokens", "seconds", "ms per pair", "peak, MB", "graph, MB")
     for what, sizes in RUNS:
         for n in sizes[:1] if quick else sizes:

@@ -107,6 +107,7 @@ def test_the_compiled_kernels_are_kept_and_it_is_said_when_that_takes_long(tmp_p
     ]
     assert [r.returncode for r in run] == [0, 0], run[0].stderr
     assert "preparing the flow kernels" in run[0].stderr
+    assert run[1].stderr == ""
     assert list(tmp_path.rglob("*.nbi"))
     assert run[0].stdout == run[1].stdout == "10.0\n"
 

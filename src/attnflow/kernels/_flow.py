@@ -42,26 +42,26 @@ def _compiled(kernel: Kernel) -> Kernel:
     written, and then every process compiles for itself.
     """
     try:
-        kept = njit(cache=True, nogil=True)(kernel)
+        entry = njit(cache=True, nogil=True)(kernel)
     except RuntimeError:
-        return cast(Kernel, njit(nogil=True)(kernel))
-    _kept_on_disk.append(kept)
-    return cast(Kernel, kept)
+        entry = njit(nogil=True)(kernel)
+    entries.append(entry)
+    return cast(Kernel, entry)
 
 
-_kept_on_disk: list[Any] = []
+entries: list[Any] = []  # all of them
 
 
 def empty_the_cache() -> None:
     """Forget what is on disk, so that it is compiled and kept anew."""
-    for kernel in _kept_on_disk:
+    for kernel in entries:
         with contextlib.suppress(OSError):
             kernel._cache.flush()
 
 
 def do_without_cache() -> None:
     """Neither read the disk nor write to it: compile for this process alone."""
-    for kernel in _kept_on_disk:
+    for kernel in entries:
         kernel._cache = NullCache()
 
 
