@@ -1,4 +1,4 @@
-"""A report beside the paper's table: the difference of each cell, whether sampling alone explains it, and sentences."""
+"""A report beside the paper's table: the difference of each cell, and whether sampling alone explains it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scipy import stats
 
 from attnflow import evaluate
 
-from .page import listed, table
+from .page import table
 from .published import Row
 
 
@@ -83,30 +83,10 @@ class Beside:
         theirs = [cell.mean for row in self.printed.values() for cell in row]
         rho = float(stats.spearmanr(ours, theirs).statistic)
         return (
-            f"the {len(gaps)} means differ from the paper's by {np.median(list(sizes.values())):.2f} in the median and at most by "
-            f"{sizes[worst]:.2f} ({worst[0]}, {worst[1]}); within sampling error: {inside} of them; "
-            f"the order of the cells agrees with a Spearman correlation of {rho:.2f}"
+            f"the {len(gaps)} means differ from the paper's by {np.median(list(sizes.values())):.2f} in the median and by "
+            f"{sizes[worst]:.2f} at most ({worst[0]}, {worst[1]}). Sampling alone explains {inside} of the {len(gaps)} differences. "
+            f"Ranked by size, the cells go with the paper's by a Spearman correlation of {rho:.2f}"
         )
-
-
-def verdicts(report: evaluate.Report, reference: str, first: str, second: str) -> str:
-    """At which levels which of two methods is higher, in words, with the smallest difference that could be seen."""
-    chosen = [d for d in report.differences if (d.reference, d.first, d.second) == (reference, first, second)]
-    parts = []
-    for verdict, words in (
-        (f"{second} higher", f"{second} is higher than {first}"),
-        (f"{first} higher", f"{first} is higher than {second}"),
-        ("no difference shown", f"no difference between {first} and {second} was shown"),
-    ):
-        found = [d for d in chosen if d.verdict == verdict]
-        if found:
-            sizes = [abs(d.difference) for d in found]
-            extent = f"{min(sizes):.2f} to {max(sizes):.2f}" if len(sizes) > 1 else f"{sizes[0]:.2f}"
-            extent = "" if verdict.startswith("no ") else f" (by {extent})"
-            parts.append(f"{words} at {listed([d.level for d in found])}{extent}")
-    detectable = [d.detectable for d in chosen if d.sd > 0]
-    limit = f"; differences from {max(detectable):.3f} up would have been found (power 0.8)" if detectable else ""
-    return "; ".join(parts) + f" (n = {min((d.n for d in chosen), default=0)}, Holm-corrected{limit})"
 
 
 def tests_table(report: evaluate.Report, reference: str) -> str:

@@ -13,7 +13,7 @@ import attnflow as af
 from attnflow import evaluate
 
 from .measure import attributions
-from .page import Page, as_csv, listed, table
+from .page import Claim, Page, as_csv, stretch, table
 from .store import Record, write
 
 TIED = 1e-9  # of the row's largest score
@@ -47,6 +47,7 @@ def run(records: Sequence[Record], about: str, out: Path) -> Page:
         for measure in found.values()
     ]  # fmt: skip
     page.add(table(["", *levels], rows))
+    page.claims += _claims(found, levels)
     page.findings += _sentences(found, levels)
     flat: list[dict[str, Any]] = [
         {"measure": key, "about": measure.name, "level": level, **summary._asdict()}
@@ -103,38 +104,71 @@ def _tied_share(row: NDArray[np.float64]) -> float:
     return float((near.sum(axis=1) > 1).mean())
 
 
-def _sentences(found: dict[str, Measure], levels: list[str]) -> list[str]:
+def _claims(found: dict[str, Measure], levels: list[str]) -> list[Claim]:
+    """The paper's sentences, each with the numbers that decide it."""
     mean = {name: measure.means() for name, measure in found.items()}
-    last = levels[-1]
     uniform = [level for level, value in zip(levels, mean["entropy_raw_all"], strict=True) if value >= NEAR_UNIFORM]
-    above = levels[3:]
-    agrees = _agreement(set(above), set(uniform))
-    fades = "fades" if mean["diagonal_rollout"][-1] < mean["diagonal_rollout"][0] else "does not fade"
-    focused = evaluate.paired_tests(found["entropy_flow"].values, found["entropy_rollout"].values, resamples=2_000)
-    flatter = [level for level, test in zip(levels, focused, strict=True) if test.difference > 0 and test.low > 0]
-    sharper = [level for level, test in zip(levels, focused, strict=True) if test.difference < 0 and test.high < 0]
-    sayings = [
-        f"**Raw attention becomes near-uniform above layer three** (entropy over all queries at least {NEAR_UNIFORM} of the uniform one): "
-        f"so it is at {listed(uniform)} here ({agrees}); entropies {_numbers(mean['entropy_raw_all'])}, for the class token alone {_numbers(mean['entropy_raw'])}.",
-        f"**The residual fades with depth**: the share that a position takes from itself {fades}: {_numbers(mean['diagonal_rollout'])} in rollout, "
-        f"{_numbers(mean['diagonal_flow'])} in flow.",
-        f"**Rollout is focused, flow amortised**: flow has the higher entropy at {listed(flatter)}, rollout at {listed(sharper)} (intervals of the paired "
-        f"difference exclude 0). At {last} the three largest inputs hold {mean['top_rollout'][-1]:.2f} of rollout, {mean['top_flow'][-1]:.2f} of flow and "
-        f"{mean['top_raw'][-1]:.2f} of raw attention, where three of a uniform map hold {mean['top_uniform'][-1]:.2f}.",
-        f"**Rollout and flow agree in rank at the first layer and less above**: Kendall's τ {_numbers(mean['kendall'])}; "
-        f"{_numbers(mean['saturation'])} of the flows are limited by what leaves the query or enters the input alone, "
-        f"{_numbers(mean['saturation_query'])} by the query, which is the same limit for every input: {_numbers(mean['tied_flow'])} of the inputs have "
-        "the same flow as another, so that a rank correlation has less and less to go by.",
+    flatter, sharper = _flatter(found, levels)
+    home, tau = mean["diagonal_rollout"], mean["kendall"]
+    grow = {name: (mean[f"entropy_{name}"][0], mean[f"entropy_{name}"][-1]) for name in ("rollout", "flow")}
+    return [
+        Claim(
+            "Raw attention is near-uniform above layer three",
+            f"entropy {_numbers(mean['entropy_raw_all'])} of a uniform map's; near-uniform ({NEAR_UNIFORM} or more) at {stretch(uniform, levels)}",
+            _all_or_none([level in uniform for level in levels[3:]]),
+        ),
+        Claim(
+            "The residual fades in the higher layers",
+            f"a position's share of its own input goes from {home[0]:.2f} to {home[-1]:.2f} in rollout, from {mean['diagonal_flow'][0]:.2f} to "
+            f"{mean['diagonal_flow'][-1]:.2f} in flow",
+            "yes" if home[-1] < home[0] and mean["diagonal_flow"][-1] < mean["diagonal_flow"][0] else "no",
+        ),
+        Claim(
+            "Rollout and flow become more distinctive in the higher layers",
+            "; ".join(f"{name}'s entropy goes from {low:.2f} to {high:.2f} (1 is uniform)" for name, (low, high) in grow.items()),
+            _all_or_none([high < low for low, high in grow.values()]),
+        ),
+        Claim(
+            "Rollout is focused, flow amortised",
+            f"flow has the higher entropy at {stretch(flatter, levels)}, rollout at {stretch(sharper, levels)}",
+            _all_or_none([level in flatter for level in levels[1:]]),
+        ),
+        Claim(
+            "Rollout and flow agree at the first layer and less above",
+            f"Kendall's τ {_numbers(tau)}",
+            "yes" if tau[0] > 0.99 and max(tau[1:], default=0) < tau[0] else "no",
+        ),
     ]  # fmt: skip
-    return sayings
 
 
-def _agreement(said: set[str], seen: set[str]) -> str:
-    if not said:
-        return "this model has too few layers to compare"
-    if said <= seen:
-        return "agrees"
-    return "agrees in part" if said & seen else "does not agree"
+def _flatter(found: dict[str, Measure], levels: list[str]) -> tuple[list[str], list[str]]:
+    """The levels at which flow's entropy is higher than rollout's, and those at which it is lower; intervals decide."""
+    tests = evaluate.paired_tests(found["entropy_flow"].values, found["entropy_rollout"].values, resamples=2_000)
+    named = list(zip(levels, tests, strict=True))
+    flatter = [level for level, test in named if test.difference > 0 and test.low > 0]
+    return flatter, [level for level, test in named if test.difference < 0 and test.high < 0]
+
+
+def _sentences(found: dict[str, Measure], levels: list[str]) -> list[str]:
+    """What the claims' numbers rest on."""
+    mean = {name: measure.means() for name, measure in found.items()}
+    return [
+        f"**How spread is raw attention?** The claim is measured over all queries. The class token's own map has entropies of "
+        f"{_numbers(mean['entropy_raw'])}: at the last layer its three largest inputs hold {mean['top_raw'][-1]:.2f}, where three of a uniform map hold "
+        f"{mean['top_uniform'][-1]:.2f}.",
+        f"**How focused are rollout and flow?** At {levels[-1]} the three largest inputs hold {mean['top_rollout'][-1]:.2f} of rollout and "
+        f"{mean['top_flow'][-1]:.2f} of flow.",
+        f"**Why do they part?** The share of flows that the query's or the input's own edges limit is {_numbers(mean['saturation'])} from layer 1 up. "
+        f"Where the query's do ({_numbers(mean['saturation_query'])}), every input gets the same flow. So {_numbers(mean['tied_flow'])} of the inputs "
+        "have the same flow as another, and a rank correlation has that much less to go by.",
+    ]  # fmt: skip
+
+
+def _all_or_none(seen: Sequence[bool]) -> str:
+    """Whether what was said was seen everywhere, somewhere or nowhere; undecided in a model of too few layers."""
+    if not seen:
+        return "undecided"
+    return "yes" if all(seen) else "in part" if any(seen) else "no"
 
 
 def _numbers(values: Sequence[float]) -> str:

@@ -19,28 +19,39 @@ from numpy.typing import NDArray
 import attnflow as af
 from attnflow import capture, render
 
-from .page import Page, as_csv, listed, table
+from .measure import from_one
+from .page import Claim, Page, as_csv, listed, table
 from .store import write
 
 GGUF = "SmolLM2-135M-Instruct.Q4_1.gguf"
 PRONOUNS = ("his", "her")
 ENDINGS = ("png", "svg")
+DECODER = (
+    "The paper asks BERT, which sees the whole sentence. In a decoder, it says itself (section 5), both rollout and flow are drawn to the first "
+    "tokens, since all later positions see those; the shares of the first token show how far. So the two models are not comparable. "
+    "`--masked-model` takes the paper's own kind of model."
+)
 
 
 class Sentence(NamedTuple):
-    """Words before and after the pronoun, the two that it may mean, and whom each pronoun would mean."""
+    """Words before and after the pronoun, the two that it may mean, whom each pronoun would mean, and which methods go with
+    the pronoun in the paper.
+    """
 
     before: str
     after: str
     candidates: tuple[str, str]
     meant: dict[str, str]
+    printed: tuple[str, ...]
     name: str
 
 
 SENTENCES = (
-    Sentence("The author talked to Sara about", "book.", ("author", "Sara"), {"his": "author", "her": "Sara"}, "a"),
-    Sentence("Mary convinced John of", "love.", ("Mary", "John"), {"his": "John", "her": "Mary"}, "b"),
-)
+    Sentence(
+        "The author talked to Sara about", "book.", ("author", "Sara"), {"his": "author", "her": "Sara"}, ("rollout", "flow"), "a"
+    ),
+    Sentence("Mary convinced John of", "love.", ("Mary", "John"), {"his": "John", "her": "Mary"}, ("flow",), "b"),
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -94,11 +105,12 @@ class Model:
         """Raw, rollout and flow of that position over words."""
         stack = capture.stack(self.network, self.text(sentence), self.tokenizer)
         query, graph = self.query(stack.tokens), af.mix(stack)
-        return {
-            "raw": af.raw(af.mix(stack, residual=None), [query]).words(),
-            "rollout": af.rollout(graph, [query]).words(),
-            "flow": af.flow(graph, [query]).words(),
+        found = {
+            "raw": af.raw(af.mix(stack, residual=None), [query]),
+            "rollout": af.rollout(graph, [query]),
+            "flow": af.flow(graph, [query]),
         }
+        return {name: from_one(attribution.words()) for name, attribution in found.items()}
 
 
 def run(masked: str | None, folder: Path | None, out: Path) -> Page:
@@ -123,10 +135,13 @@ def run(masked: str | None, folder: Path | None, out: Path) -> Page:
             render.figure(list(shares.values()), "bars", path, candidates=sentence.candidates)
         for method, a in shares.items():
             preferred.setdefault(method, set()).add(bool(_second(a)[-1] <= 0.5))
+        page.claims.append(_claim(sentence, odds, shares))
         page.findings.append(_finding(sentence, chances, odds, maps, shares))
         page.add(f"## {sentence.before} …", _page_of(sentence, chances, odds, shares))
         rows += _rows(sentence, chances, odds, maps)
     page.findings.append(_by_place(preferred))
+    if not model.masked:
+        page.findings.append(DECODER)
     write(out / "figure4.csv", as_csv(rows))
     return page
 
@@ -166,28 +181,41 @@ def _second(shares: af.Attribution) -> NDArray[np.float64]:
     return np.asarray(shares.scores[:, 0, 1])
 
 
+def _claim(sentence: Sentence, odds: dict[str, float], shares: dict[str, af.Attribution]) -> Claim:
+    """Whether the same methods as in the paper go with the pronoun at the last level."""
+    pronoun = max(odds, key=lambda word: odds[word])
+    meant = sentence.meant[pronoun]
+    held = {method: _held(sentence, a, meant) for method, a in shares.items()}
+    same = [(share > 0.5) == (method in sentence.printed) for method, share in held.items()]
+    others = [method for method in shares if method not in sentence.printed]
+    return Claim(
+        f"Figure 4{sentence.name}: {listed(sentence.printed)} {'go' if len(sentence.printed) > 1 else 'goes'} with the model's pronoun at the last layer, "
+        f"{listed(others)} {'do' if len(others) > 1 else 'does'} not",
+        f"*{pronoun}*, so *{meant}*, whose share of the two is "
+        + ", ".join(f"{share:.2f} in {method}" for method, share in held.items()),
+        "yes" if all(same) else "in part" if any(same) else "no",
+    )
+
+
+def _held(sentence: Sentence, shares: af.Attribution, meant: str) -> float:
+    """The share at the last level of the one whom the pronoun means."""
+    second = float(_second(shares)[-1])
+    return second if meant == sentence.candidates[1] else 1 - second
+
+
 def _finding(
     sentence: Sentence, chances: dict[str, float], odds: dict[str, float], maps: dict[str, af.Attribution],
     shares: dict[str, af.Attribution],
 ) -> str:  # fmt: skip
-    """Whom each method prefers at the last level, and whether that goes with the pronoun."""
-    first, second = sentence.candidates
-    pronoun = max(odds, key=lambda word: odds[word])
-    meant = sentence.meant[pronoun]
-    parts = []
-    for method, a in shares.items():
-        part = _second(a)
-        winner = second if part[-1] > 0.5 else first
-        parts.append(
-            f"{method} prefers *{winner}* at the last layer ({max(part[-1], 1 - part[-1]):.2f} of the two; *{second}* in {int((part > 0.5).sum())} of "
-            f"{len(part)} layers), {'with' if winner == meant else 'against'} the pronoun"
-        )
-    sinks = {method: float(a.scores[-1, 0, 0] / a.scores[-1, 0].sum()) for method, a in maps.items()}
+    """What the model says, in how many layers each method prefers the second candidate, and what the first token takes."""
+    pronoun, second = max(odds, key=lambda word: odds[word]), sentence.candidates[1]
+    counts = [f"{int((_second(a) > 0.5).sum())} ({method})" for method, a in shares.items()]
+    sinks = [f"{a.scores[-1, 0, 0] / a.scores[-1, 0].sum():.2f} of {method}" for method, a in maps.items()]
     return (
         f"*{sentence.before}* …: P(his) = {chances['his']:.2g}, P(her) = {chances['her']:.2g}; of the whole sentence's probability *{pronoun}* has "
-        f"{odds[pronoun]:.2f}, which would mean *{meant}*. " + "; ".join(parts) + f". The first token, *{maps['raw'].tokens.labels[0]}*, takes "
-        + ", ".join(f"{share:.2f} of {method}" for method, share in sinks.items()) + " at the last layer."
-    )  # fmt: skip
+        f"{odds[pronoun]:.2f}. Of {len(_second(shares['raw']))} layers *{second}* is preferred in {', '.join(counts)}. At the last layer the first token, "
+        f"*{maps['raw'].tokens.labels[0]}*, takes {', '.join(sinks)}."
+    )
 
 
 def _by_place(preferred: dict[str, set[bool]]) -> str:

@@ -6,6 +6,7 @@ Everything is read at the class token, where the model's answer is read. Levels 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -137,3 +138,8 @@ def attributions(records: Sequence[Record], levels: Sequence[int] | None = None)
                 af.Attribution(scores, tokens, method, numbers, (0,), tuple(range(len(tokens))), tuple(names))
             )
     return found
+
+
+def from_one(attribution: af.Attribution) -> af.Attribution:
+    """The same with its levels named as the paper counts them: L1 is the first."""
+    return replace(attribution, level_names=tuple(f"L{level + 1}" for level in attribution.levels))

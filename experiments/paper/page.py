@@ -1,4 +1,4 @@
-"""Pages of results: each part writes its own, and an index of all findings."""
+"""Pages of results: each part writes its own, and an index sets all that the paper says beside what was measured."""
 
 from __future__ import annotations
 
@@ -8,19 +8,32 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from .store import write
 
 ORDER = ("tables12", "claims", "table3", "figures123", "figure4")
+READING = (
+    "Layers are counted from 1 as in the paper: L1 is the first. *Above*, *below* and *higher* are said only where a test shows it; "
+    "*no difference was shown* does not mean that there is none. What *agrees* is decided by rules in the code, the same for every run. Each page has the tables with intervals and tests, each cell beside the paper's."
+)
+
+
+class Claim(NamedTuple):
+    """What the paper says, what was measured here, and whether they agree: yes, in part, no or undecided."""
+
+    said: str
+    here: str
+    agrees: str
 
 
 @dataclass
 class Page:
-    """One part's results: what was found, in sentences, and the tables behind it."""
+    """One part's results: the paper's claims, what was found, in sentences, and the tables behind it."""
 
     name: str
     title: str
+    claims: list[Claim] = field(default_factory=list)
     findings: list[str] = field(default_factory=list)
     body: list[str] = field(default_factory=list)
     skipped: str = ""
@@ -34,28 +47,42 @@ class Page:
         if self.skipped:
             text = f"# {self.title}\n\nNot run: {self.skipped}\n"
         else:
-            findings = "\n".join(f"* {finding}" for finding in self.findings)
-            text = "\n\n".join([f"# {self.title}", f"## What was found\n\n{findings}", *self.body]) + "\n"
+            found = f"{_claims_table(self.claims)}\n\n{_bullets(self.findings)}"
+            text = "\n\n".join([f"# {self.title}", f"## What was found\n\n{found}", *self.body]) + "\n"
         write(folder / f"{self.name}.md", text)
-        content = {"title": self.title, "findings": self.findings, "skipped": self.skipped}
+        content = {
+            "title": self.title, "claims": [claim._asdict() for claim in self.claims], "findings": self.findings,
+            "skipped": self.skipped,
+        }  # fmt: skip
         write(folder / f"{self.name}.json", json.dumps(content, ensure_ascii=False, indent=1) + "\n")
 
 
 def index(folder: Path, setting: str) -> None:
-    """README.md: every finding of every page that is there."""
-    blocks = [
-        "# The paper, measured again",
-        "Abnar and Zuidema, *Quantifying Attention Flow in Transformers*, ACL 2020. Written by `make reproduce` "
-        "(`python -m experiments.paper`); every number beside the paper's, every difference with its test. " + setting,
-    ]
+    """README.md: every claim in one table, then every finding of every page that is there."""
+    claims: list[Claim] = []
+    parts: list[str] = []
     for name in ORDER:
         path = folder / f"{name}.json"
         if not path.exists():
             continue
         content = json.loads(path.read_text(encoding="utf-8"))
-        lines = [f"* {finding}" for finding in content["findings"]] or [f"* Not run: {content['skipped']}"]
-        blocks.append(f"## [{content['title']}]({name}.md)\n\n" + "\n".join(lines))
-    write(folder / "README.md", "\n\n".join(blocks) + "\n")
+        claims += [Claim(**claim) for claim in content.get("claims", ())]
+        lines = _bullets(content["findings"]) or f"* Not run: {content['skipped']}"
+        parts.append(f"## [{content['title']}]({name}.md)\n\n{lines}")
+    summary = [f"## In short\n\n{_claims_table(claims)}", READING] if claims else []
+    opening = (
+        "Abnar and Zuidema, *Quantifying Attention Flow in Transformers*, ACL 2020, in the open: model, sentences, code and every "
+        "choice. Written by `make reproduce` (`python -m experiments.paper`). " + setting
+    )
+    write(folder / "README.md", "\n\n".join(["# The paper, measured again", opening, *summary, *parts]) + "\n")
+
+
+def _claims_table(claims: Sequence[Claim]) -> str:
+    return table(["the paper says", "measured here", "agrees"], [list(claim) for claim in claims]) if claims else ""
+
+
+def _bullets(findings: Sequence[str]) -> str:
+    return "\n".join(f"* {finding}" for finding in findings)
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -71,6 +98,19 @@ def as_csv(rows: Sequence[dict[str, Any]]) -> str:
     writer.writeheader()
     writer.writerows(rows)
     return file.getvalue()
+
+
+def stretch(chosen: Sequence[str], everything: Sequence[str]) -> str:
+    """ "L1 and L3 to L6": three or more neighbours as a stretch."""
+    runs: list[list[str]] = []
+    for item in everything:
+        if item not in chosen:
+            runs.append([])
+        elif runs:
+            runs[-1].append(item)
+        else:
+            runs = [[item]]
+    return listed([word for run in runs for word in (run if len(run) < 3 else [f"{run[0]} to {run[-1]}"])])
 
 
 def listed(items: Sequence[Any]) -> str:

@@ -45,7 +45,7 @@ ACCURACY = 0.96
 PROVENANCE = (
     "The paper's figures were taken from a transcription of its arXiv version 2 in a public repository "
     "(viktor-shcherb/msc_thesis, references/2020-07-quantifying-attention-flow); the PDF itself could not be opened from "
-    "where this was made. Three cross-checks agree with it: Table 1's raw row and, of its last column, raw and rollout are "
-    "quoted alike in two other public documents, and Table 3's raw and rollout rows equal, to the printed digits, the "
-    "authors' committed log `correlations_bert_sst_max`. Table 2 and the flow rows rest on that one transcription."
+    "where this was made. A second, separately made transcription of the PDF in another public repository has the same figures in every "
+    "cell of Tables 1 to 3, and Table 3's raw and rollout rows equal, to the printed digits, the authors' committed log "
+    "`correlations_bert_sst_max`."
 )

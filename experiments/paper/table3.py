@@ -17,9 +17,10 @@ import attnflow as af
 from attnflow import capture, evaluate
 
 from . import sst2
-from .beside import Beside, tests_table, verdicts
+from .beside import Beside, tests_table
+from .contrast import PAIRS, Contrast, claim, contrasts_table, power
 from .measure import METHODS
-from .page import Page, as_csv, table
+from .page import Claim, Page, as_csv, table
 from .published import TABLE_3, TABLE_3_LAYERS
 from .store import Record, digest, in_chunks, write
 
@@ -146,19 +147,44 @@ def _write(page: Page, label: str, reports: dict[Way, evaluate.Report]) -> list[
     places = range(len(next(iter(reports.values())).levels))
     printed = {name: row[: len(places)] for name, row in TABLE_3.items()}
     beside = {way: Beside(report, "reference", printed, 100, places) for way, report in reports.items()}
-    page.add(f"## {label}")
+    page.add(f"## {label[:1].upper()}{label[1:]}")
     for way, title in ((PAPERS, "the way of the paper's log"), (STATED, "the way of the paper's text")):
-        n = beside[way].cells("raw")[0].n
-        page.findings.append(f"**{label}, {title}** ({way.name}; n = {n}): {beside[way].closeness()}.")
-        page.findings += [f"{label}, {title}: {verdicts(reports[way], 'reference', *pair)}." for pair in (("raw", "rollout"), ("raw", "flow"))]  # fmt: skip
-        page.add(f"### {way.name}", beside[way].markdown(), tests_table(reports[way], "reference"))
+        page.findings.append(f"**{label}, {title}** ({way.name}): {beside[way].closeness()}.")
+        page.add(f"### {way.name}", beside[way].markdown())
+        contrasts = [Contrast.of(beside[way], *pair) for pair in PAIRS]
+        if contrasts[0].tests:
+            said = " ".join(contrast.sentence() for contrast in contrasts[:2])
+            page.findings.append(f"Which method is higher: {said} {power(contrasts[:2])}")
+            page.claims.append(
+                claim(
+                    f"Table 3: rollout and flow are slightly better than raw attention ({label}, {title})",
+                    contrasts[:2],
+                )
+            )
+            page.add(
+                "Which method is higher (bold: shown)",
+                contrasts_table(contrasts),
+                tests_table(reports[way], "reference"),
+            )
     rows = [
         [way.name, *(f"{_mean(reports[way], method):+.2f}" for method in METHODS), f"{one.distance():.2f}"]
         for way, one in beside.items()
     ]
-    page.findings.append(f"{label}: {_spread(reports)}")
+    page.claims.append(_low(label, beside[PAPERS]))
+    page.findings.append(f"**{label}, the way of computing**: {_spread(reports)}")
     page.add("### Every way, mean of the layers", table(["way", *METHODS, "mean distance from the paper"], rows))
     return [row for way, one in beside.items() for row in one.rows(sentences=label, **way._asdict())]
+
+
+def _low(label: str, beside: Beside) -> Claim:
+    """Whether all correlations are low; how low the paper does not say, so twice its largest is the limit."""
+    printed = max(cell.mean for row in beside.printed.values() for cell in row)
+    here = [cell.mean for method in beside.printed for cell in beside.cells(method)]
+    return Claim(
+        f"Table 3: all three methods have very low correlations ({printed:.2f} at most; {label})",
+        f"{min(here):.2f} to {max(here):.2f}, the way of the paper's log",
+        "yes" if max(here) <= 2 * printed else "no",
+    )
 
 
 def _mean(report: evaluate.Report, method: str) -> float:

@@ -7,30 +7,26 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from attnflow import evaluate
 
-from .beside import Beside, tests_table, verdicts
-from .measure import attributions
-from .page import Page, as_csv, table
+from .beside import Beside, tests_table
+from .contrast import PAIRS, Contrast, claim, contrasts_table, power
+from .page import Claim, Page, as_csv
+from .policies import ABOUT, BLANKED, COUNTED, EXCLUDED, correlations, set_beside
 from .published import PROVENANCE, TABLE_1, TABLE_2, Row
+from .reasons import by_attractors, first_level, first_level_claim, other_statistics, reasons
 from .store import Record, write
 
-# How the class token, which is the query, is treated as an input.
-COUNTED, BLANKED, EXCLUDED = "counted", "counted, blanked too", "excluded"
-ABOUT = {
-    COUNTED: "the class token is one of the inputs; blank-out leaves it alone, so its importance is 0",
-    BLANKED: "the class token is one of the inputs and is replaced by UNK as well, so it has an importance of its own",
-    EXCLUDED: "the class token is the query only and left out of the correlation",
-}
+NEAR = 0.1  # correlations that differ by less are called alike
 
 
 def run(records: Sequence[Record], about: str, out: Path) -> Page:
     """Correlations under each policy, beside the paper's, with tests."""
     page = Page("tables12", "Tables 1 and 2: verb number, blank-out and input gradients")
     page.add(_method(records, about))
-    reports = {policy: _report(records, policy) for policy in (COUNTED, BLANKED, EXCLUDED)}
+    reports = {policy: correlations(records, policy) for policy in (COUNTED, BLANKED, EXCLUDED)}
+    page.claims.append(first_level_claim(reports))
     cells: list[dict[str, Any]] = []
     tests: list[dict[str, Any]] = []
     for title, key, printed, policies in (
@@ -41,13 +37,12 @@ def run(records: Sequence[Record], about: str, out: Path) -> Page:
         for policy in policies:
             for reference in reports[policy].references:
                 if reference.startswith(key):
-                    beside = _beside(reports[policy], reference, printed)
-                    cells += beside.rows(table=title, policy=policy)
+                    cells += set_beside(reports[policy], reference, printed).rows(table=title, policy=policy)
             tests += [
                 {"policy": policy, **_flat(d)} for d in reports[policy].differences if d.reference.startswith(key)
             ]
-    page.findings.append(_first_level(reports, records))
-    page.add("## Other ways to count", _other_statistics(records))
+    page.findings += [first_level(reports, records), *reasons(records, reports)]
+    page.add("## Other ways to count", other_statistics(records), "## By attractors", by_attractors(records))
     write(out / "tables12.csv", as_csv(cells))
     write(out / "tables12_tests.csv", as_csv(tests))
     return page
@@ -72,89 +67,53 @@ def _method(records: Sequence[Record], about: str) -> str:
     )
 
 
-def _report(records: Sequence[Record], policy: str, statistic: str = "spearman") -> evaluate.Report:
-    references = {
-        "blank-out": [np.abs(_blank(record, policy)) for record in records],
-        "blank-out, signed": [_blank(record, policy) for record in records],
-        "gradient": [np.abs(record["gradient"]) for record in records],
-        "gradient, L2": [record["gradient_l2"] for record in records],
-    }
-    return evaluate.compare(attributions(records), references, statistic=statistic, count_own=policy != EXCLUDED)
-
-
-def _blank(record: Record, policy: str) -> NDArray[np.float64]:
-    blank = np.array(record["blank"])
-    if policy == BLANKED:
-        blank[0] = float(record["class_drop"])
-    return blank
-
-
-def _beside(report: evaluate.Report, reference: str, printed: dict[str, Row]) -> Beside:
-    levels = min(len(report.levels), len(printed["raw"]))  # a smaller model has fewer
-    return Beside(report, reference, {name: row[:levels] for name, row in printed.items()}, 2000, range(levels))
-
-
 def _one_table(
     page: Page, name: str, key: str, printed: dict[str, Row], reports: dict[str, evaluate.Report]
 ) -> list[str]:
-    distances = {policy: _beside(report, key, printed).distance() for policy, report in reports.items()}
+    beside = {policy: set_beside(report, key, printed) for policy, report in reports.items()}
+    distances = {policy: one.distance() for policy, one in beside.items()}
     nearest = min(distances, key=lambda policy: distances[policy])
     each = ", ".join(f"{policy} {distance:.2f}" for policy, distance in distances.items())
     page.findings.append(
-        f"**{name}**, class token {nearest}: {_beside(reports[nearest], key, printed).closeness()}. "
-        f"Mean absolute difference from the paper by policy: {each}."
+        f"**{name}, how near.** With the class token {nearest}, {beside[nearest].closeness()}. Mean distance from the paper by what is done "
+        f"with the class token: {each}."
     )
-    for policy in dict.fromkeys((nearest, EXCLUDED)):
-        page.findings += [
-            f"{name}, class token {policy}: {verdicts(reports[policy], key, *pair)}."
-            for pair in (("raw", "rollout"), ("raw", "flow"), ("rollout", "flow"))
-        ]
+    contrasts = [Contrast.of(beside[EXCLUDED], *pair) for pair in PAIRS]
+    if contrasts[0].tests:
+        page.claims += _claims(name, contrasts, beside[EXCLUDED])
+        said = " ".join(contrast.sentence() for contrast in contrasts)
+        page.findings.append(f"**{name}, which method is higher** (class token excluded). {said} {power(contrasts)}")
     blocks = []
     for policy, report in reports.items():
         blocks += [
-            f"### {reference}, class token {policy}\n\n({ABOUT[policy]})\n\n{_beside(report, reference, printed).markdown()}"
+            f"### {reference}, class token {policy}\n\n({ABOUT[policy]})\n\n{set_beside(report, reference, printed).markdown()}"
             for reference in report.references
             if reference.startswith(key)
         ]
+        pairs = [Contrast.of(beside[policy], *pair) for pair in PAIRS]
+        if pairs[0].tests:
+            blocks.append(
+                f"Which method is higher, {key}, class token {policy} (bold: shown)\n\n{contrasts_table(pairs)}"
+            )
         blocks.append(f"Paired tests, {key}, class token {policy}:\n\n{tests_table(report, key)}")
     return blocks
 
 
-def _first_level(reports: dict[str, evaluate.Report], records: Sequence[Record]) -> str:
-    """Why raw and rollout differ at the first layer."""
-
-    def drop(policy: str, key: str = "blank-out") -> str:
-        raw, rollout = (reports[policy].cell(method, 0, key).mean for method in ("raw", "rollout"))
-        return f"{raw:.2f} → {rollout:.2f}"
-
-    raw, rollout = (reports[EXCLUDED].values["blank-out", method][:, 0] for method in ("raw", "rollout"))
-    apart = float(np.nanmax(np.abs(raw - rollout)))
-    own = np.mean([record["raw"][0, 0] for record in records])
-    place = np.mean([np.mean(np.abs(r["blank"][1:]) < abs(float(r["class_drop"]))) for r in records])
-    same = "exactly equal" if apart < 1e-9 else f"equal but for {apart:.1g}"
-    return (
-        f"**The drop at the first layer.** There rollout is raw attention with half of the weight put on the class token's own entry (on average "
-        f"{own:.2f} before). With the class token excluded the two are {same} in every sentence, so a drop there can only come from that one entry. "
-        f"Counted with an importance of 0, Spearman with blank-out goes {drop(COUNTED)}; counted with what replacing it does (more than "
-        f"replacing {place:.0%} of the words), {drop(BLANKED)}; with gradients, {drop(COUNTED, 'gradient')}. The paper has 0.69 → 0.32 and "
-        "0.53 → 0.22: such a fall needs a class token that is counted and matters little."
-    )
-
-
-def _other_statistics(records: Sequence[Record]) -> str:
-    rows = []
-    for policy in (COUNTED, EXCLUDED):
-        for statistic in ("spearman", "spearman_dense", "kendall"):
-            report = _report(records, policy, statistic)
-            rows += [
-                [policy, statistic, method, *(f"{report.cell(method, i, 'blank-out').mean:.2f}" for i in range(len(report.levels)))]
-                for method in report.methods
-            ]  # fmt: skip
-    note = (
-        "Mean correlation with |blank-out|. `spearman_dense` is the formula of the paper's released code, 1 − 6 Σd²/(n(n²−1)) over dense ranks, "
-        "which equals Spearman's only where nothing is tied; flows are tied where they are limited by the same cut."
-    )
-    return note + "\n\n" + table(["class token", "statistic", "method", *report.levels], rows)
+def _claims(name: str, contrasts: Sequence[Contrast], beside: Beside) -> list[Claim]:
+    """What the paper's text reads off the table."""
+    raw_rollout, raw_flow, rollout_flow = contrasts
+    last = {method: (beside.cells(method)[-1].mean, beside.printed[method][-1].mean) for method in beside.printed}
+    near = [abs(ours - theirs) < NEAR for ours, theirs in last.values()]
+    return [
+        claim(f"{name}: rollout and flow are better correlated than raw attention", (raw_rollout, raw_flow)),
+        claim(f"{name}: flow is more reliable than rollout", (rollout_flow,)),
+        Claim(
+            f"{name}: at the last layer "
+            + ", ".join(f"{method} has {theirs:.2f}" for method, (_, theirs) in last.items()),
+            ", ".join(f"{method} {ours:.2f}" for method, (ours, _) in last.items()),
+            "yes" if all(near) else "in part" if any(near) else "no",
+        ),
+    ]
 
 
 def _flat(difference: evaluate.Difference) -> dict[str, Any]:

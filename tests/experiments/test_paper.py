@@ -112,11 +112,16 @@ def test_the_index_holds_every_finding_and_pictures_are_written(results: Path) -
         content = json.loads((out / f"{name}.json").read_text(encoding="utf-8"))
         assert content["findings"]
         assert all(finding in index for finding in content["findings"])
+        assert content["claims"]
+        for claim in content["claims"]:
+            assert claim["agrees"] in ("yes", "in part", "no", "undecided")
+            assert f"| {claim['said']} | {claim['here']} | {claim['agrees']} |" in index
     for figure in ("figure1", "figure2", "figure3_1", "figure3_2", "figure3_3"):
         assert (out / f"{figure}.png").read_bytes().startswith(b"\x89PNG")
         assert "<svg" in (out / f"{figure}.svg").read_text(encoding="utf-8")
     measures = {row["measure"] for row in rows(out / "claims.csv")}
     assert {"entropy_raw_all", "diagonal_rollout", "top_flow", "kendall"} <= measures
+    assert "L6" in (out / "figure3_1.svg").read_text(encoding="utf-8")  # layers are counted as in the tables
 
 
 def test_claims_are_what_the_definitions_give(results: Path) -> None:
@@ -265,7 +270,8 @@ def test_figure_4_on_a_decoder_and_a_masked_model(
     monkeypatch.setattr(figure4, "_masked", lambda _: model)
     monkeypatch.setattr(figure4, "_decoder", lambda _: model)
     page = figure4.run("named" if masked else None, None if masked else folder, tmp_path)
-    assert len(page.findings) == 3
+    assert [claim.said[:9] for claim in page.claims] == ["Figure 4a", "Figure 4b"]
+    assert len(page.findings) == 3 + (not masked)  # of a decoder it is said that it is another kind of model
     cells = rows(tmp_path / "figure4.csv")
     assert len(cells) == 2 * 3 * 3 * 2
     assert float(cells[0]["share_his"]) + float(cells[0]["share_her"]) == pytest.approx(1)
