@@ -49,7 +49,7 @@ class Options:
         try:
             return corpus(self.sentences, self.data, generated=self.generated)
         except (OSError, UnreadableExamples, ValueError) as error:
-            raise Skipped(f"the sentences cannot be read: {error}") from None
+            raise Skipped(f"the sentences of {self.data or 'the shared data'} cannot be read: {error}") from None
 
     def folder(self) -> Path:
         """Where the verb-number model lies."""

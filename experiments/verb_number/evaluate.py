@@ -97,11 +97,19 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m experiments.verb_number.evaluate", description=__doc__)
     parser.add_argument("file", type=Path)
     parser.add_argument("--model", type=Path, default=BUNDLED, help="a model's folder; the bundled one by default")
+    parser.add_argument(
+        "--sample", type=int, help="so many rows, drawn at random; Linzen's whole table has 1.5 million"
+    )
     options = parser.parse_args(arguments)
+    if options.sample is not None and options.sample < 1:
+        parser.error(f"--sample needs at least 1, got {options.sample}")
     try:
-        examples = read(options.file)
-    except (OSError, UnreadableExamples, ValueError) as error:
+        examples = read(options.file, sample=options.sample)
+    except (OSError, EOFError, UnreadableExamples, ValueError) as error:
         print(f"cannot read {options.file}: {error}")
+        return 1
+    if not (options.model / "config.json").is_file():
+        print(f"there is no model in {options.model}: wanted a folder with config.json, as `make train` writes it")
         return 1
     print(evaluate(options.model, examples, quiet=False).table())
     return 0

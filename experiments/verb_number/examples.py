@@ -7,9 +7,11 @@ import gzip
 import io
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain, islice
 from pathlib import Path
+from random import Random
 
 csv.field_size_limit(10_000_000)
 
@@ -66,26 +68,42 @@ def open_text(path: str | Path) -> io.TextIOWrapper:
     return io.TextIOWrapper(raw, encoding="utf-8", newline="")
 
 
-def read(path: str | Path) -> list[Example]:
-    """All examples of a file: the shared TSV, Linzen's `agr_50_mostcommon_10K.tsv` or `numpred.*`."""
+def read(path: str | Path, *, sample: int | None = None) -> list[Example]:
+    """The examples of a file: the shared TSV, Linzen's `agr_50_mostcommon_10K.tsv` or `numpred.*`.
+
+    All of them, or a `sample` of so many, drawn evenly and the same each time; the rest is never held in memory.
+    """
+    rows = stream(path)
+    if sample is None:
+        return list(rows)
+    kept = list(islice(rows, sample))
+    draw = Random(0).randrange
+    for seen, row in enumerate(rows, start=sample + 1):  # Vitter's (1985) algorithm R
+        if (place := draw(seen)) < sample:
+            kept[place] = row
+    return kept
+
+
+def stream(path: str | Path) -> Iterator[Example]:
+    """The examples of a file one after the other, in the format that its first line shows."""
     with open_text(path) as file:
-        first = file.readline().rstrip("\r\n").split("\t")
-        rest = file.read()
-    if {"sentence", "verb_index", "number"} <= set(first):
-        return list(_shared_rows(first, rest))
-    if {"sentence", "verb_index", "verb_pos"} <= set(first):
-        return list(_dependency_rows(first, rest))
-    if first[0] in ("VBZ", "VBP") and len(first) >= 2:
-        return list(_numpred_rows("\t".join(first) + "\n" + rest, Path(path).name))
-    raise UnreadableExamples(
-        f"{path}: the first line is {chr(9).join(first)[:80]!r}; wanted a header with sentence, verb_index and number "
-        "(the shared format) or verb_pos (agr_50_mostcommon_10K.tsv), or a line that starts with VBZ or VBP (numpred.*)."
-    )
+        first = file.readline()
+        header = first.rstrip("\r\n").split("\t")
+        if {"sentence", "verb_index", "number"} <= set(header):
+            yield from _shared_rows(header, file)
+        elif {"sentence", "verb_index", "verb_pos"} <= set(header):
+            yield from _dependency_rows(header, file)
+        elif header[0] in ("VBZ", "VBP") and len(header) >= 2:
+            yield from _numpred_rows(chain([first], file), Path(path).name)
+        else:
+            raise UnreadableExamples(
+                f"the first line is {' '.join(header)[:80]!r}; wanted a header with sentence, verb_index and number "
+                "(the shared format) or verb_pos (agr_50_mostcommon_10K.tsv), or a line that starts with VBZ or VBP (numpred.*)."
+            )
 
 
-def _rows(header: list[str], text: str, *, quoted: bool) -> Iterator[dict[str, str]]:
-    lines = csv.reader(io.StringIO(text, newline=""), "excel-tab" if quoted else _Plain)
-    for number, fields in enumerate(lines, start=2):
+def _rows(header: list[str], lines: Iterable[str], *, quoted: bool) -> Iterator[dict[str, str]]:
+    for number, fields in enumerate(csv.reader(lines, "excel-tab" if quoted else _Plain), start=2):
         if not fields:
             continue
         if len(fields) != len(header):
@@ -93,9 +111,9 @@ def _rows(header: list[str], text: str, *, quoted: bool) -> Iterator[dict[str, s
         yield dict(zip(header, fields, strict=True))
 
 
-def _shared_rows(header: list[str], text: str) -> Iterator[Example]:
+def _shared_rows(header: list[str], lines: Iterable[str]) -> Iterator[Example]:
     """Indices from 0; `number` is sing or plur."""
-    for row in _rows(header, text, quoted=False):
+    for row in _rows(header, lines, quoted=False):
         verb = int(row["verb_index"])
         if row["number"] not in ("sing", "plur"):
             raise UnreadableExamples(f"number is {row['number']!r}; wanted sing or plur")
@@ -112,12 +130,12 @@ def _shared_rows(header: list[str], text: str) -> Iterator[Example]:
             )
 
 
-def _dependency_rows(header: list[str], text: str) -> Iterator[Example]:
+def _dependency_rows(header: list[str], lines: Iterable[str]) -> Iterator[Example]:
     """Linzen's table of dependencies: indices from 1, rare words already replaced by their tags.
 
     The table was written by Python's csv module with its default quoting, so quotes are unpacked here.
     """
-    for row in _rows(header, text, quoted=True):
+    for row in _rows(header, lines, quoted=True):
         verb = int(row["verb_index"]) - 1
         words = tuple(row["sentence"].split())
         if verb > 0:
@@ -133,10 +151,10 @@ def _dependency_rows(header: list[str], text: str) -> Iterator[Example]:
             )
 
 
-def _numpred_rows(text: str, name: str) -> Iterator[Example]:
+def _numpred_rows(lines: Iterable[str], name: str) -> Iterator[Example]:
     """Linzen's simple format: the verb's tag, a tab, the words before it; `numpred.test.2` has two attractors each."""
     suffix = re.search(r"\.(\d+)(?:\.gz)?$", name)
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
         tag, _, prefix = line.partition("\t")

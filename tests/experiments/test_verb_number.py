@@ -102,9 +102,25 @@ def test_a_foreign_file_is_named_as_such(tmp_path: Path, text: str, message: str
         read(write(tmp_path / "some.tsv", text))
 
 
+def test_a_sample_is_even_and_the_same_each_time(tmp_path: Path) -> None:
+    file = write(tmp_path / "numpred.train", "".join(f"VBZ\tthe key {number}\n" for number in range(2000)))
+    drawn = [int(row.words[-1]) for row in read(file, sample=400)]
+    assert drawn == [int(row.words[-1]) for row in read(file, sample=400)]
+    assert len(set(drawn)) == 400
+    assert all(60 < sum(low <= number < low + 500 for number in drawn) < 140 for low in (0, 500, 1000, 1500))
+    assert len(read(file, sample=5000)) == 2000
+
+
 def test_evaluate_tells_a_users_mistake_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(tmp_path / "absent.tsv")]) == 1
     assert capsys.readouterr().out.startswith("cannot read")
+    cut = tmp_path / "cut.tsv.gz"
+    cut.write_bytes(gzip.compress(SHARED.encode())[:-12])
+    assert main([str(cut)]) == 1
+    assert capsys.readouterr().out.startswith("cannot read")
+    rows = write(tmp_path / "rows.tsv", SHARED)
+    assert main([str(rows), "--model", str(tmp_path)]) == 1
+    assert "there is no model in" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
