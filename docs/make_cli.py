@@ -39,6 +39,9 @@ def page() -> str:
     for name, command in attnflow.commands.items():
         context = click.Context(command, info_name=name, parent=click.Context(attnflow, info_name="attnflow"))
         parts.append(_section(context, f"attnflow {name}", f"attnflow {name}"))
+        for inner, part in getattr(command, "commands", {}).items():
+            within = click.Context(part, info_name=inner, parent=context)
+            parts.append(_section(within, f"attnflow {name} {inner}", f"attnflow {name} {inner}"))
     return "\n".join(parts)
 
 

@@ -19,6 +19,7 @@ PUBLIC = {
     "PatchGrid",
     "Tokens",
     "attribute",
+    "batch",
     "bottleneck",
     "by_head",
     "capture",

@@ -146,6 +146,7 @@ def ship(run: Path, target: Path, data: Path | None) -> None:
     target.mkdir(parents=True, exist_ok=True)
     for name in FILES:
         shutil.copyfile(model / name, target / name)
+    compute_in_float32(target / "config.json")
     rows = read(data / "agreement.tsv.gz") if data else []
     trained = [row for row in rows if is_free(row.licence) and not is_held_out(row.sentence)]
     card = CARD.format(
@@ -160,6 +161,12 @@ def ship(run: Path, target: Path, data: Path | None) -> None:
         generated=1 - recipe["real"] - recipe["augmented"],
     )
     (target / "MODEL_CARD.md").write_text(card, encoding="utf-8")
+
+
+def compute_in_float32(config: Path) -> None:
+    """Stored in half to be small, widened when it is loaded: CPUs are several times slower at float16."""
+    said = json.loads(config.read_text(encoding="utf-8"))
+    config.write_text(json.dumps({**said, "dtype": "float32"}, indent=2) + "\n", encoding="utf-8")
 
 
 def count_parameters(folder: Path) -> int:

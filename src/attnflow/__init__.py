@@ -29,7 +29,7 @@ _HOMES = {
     "raw": "methods",
     "rollout": "methods",
 }
-_ROOMS = ("capture", "errors", "evaluate", "render", "study")  # modules that are part of the public face
+_ROOMS = ("batch", "capture", "errors", "evaluate", "render", "study")  # modules that are part of the public face
 
 __all__ = [
     "METHODS",
@@ -41,6 +41,7 @@ __all__ = [
     "PatchGrid",
     "Tokens",
     "attribute",
+    "batch",
     "bottleneck",
     "by_head",
     "capture",
@@ -57,7 +58,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from attnflow import capture, errors, evaluate, render, study
+    from attnflow import batch, capture, errors, evaluate, render, study
     from attnflow._explain import explain
     from attnflow.attribution import Attribution
     from attnflow.errors import AttnflowError

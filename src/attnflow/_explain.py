@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from importlib import resources
 from typing import Any
 
@@ -36,7 +36,7 @@ def explain(
     """
     from attnflow import capture
 
-    ours, theirs = _sorted_options(options)
+    ours, theirs = sorted_options(options)
     if model is None:
         with resources.as_file(resources.files("attnflow") / "assets" / BUNDLED) as folder:
             if not (folder / "config.json").is_file():
@@ -47,11 +47,12 @@ def explain(
     else:
         found = capture.graph(model, input, tokenizer, processor, **ours)
     graphs = found if isinstance(found, list) else [found]
-    made = [_attributed(graph, method, query, level, theirs) for graph in graphs]
+    made = [attributed(graph, method, query, level, theirs) for graph in graphs]
     return made if isinstance(found, list) else made[0]
 
 
-def _attributed(graph: Any, method: Any, query: Any, level: Any, options: dict[str, Any]) -> Attribution:
+def attributed(graph: Any, method: Any, query: Any, level: Any, options: Mapping[str, Any]) -> Attribution:
+    """A method over a captured graph, about the position that its output is read from if no query is given."""
     if query is None:
         predicted = graph.options.get("predicted") or ()
         queries: Any = list(dict.fromkeys(one["row"] for one in predicted)) or [graph.options["query"]]
@@ -66,7 +67,7 @@ def _listed(chosen: Any) -> list[Any]:
     return [chosen] if isinstance(chosen, str) or not isinstance(chosen, Iterable) else list(chosen)
 
 
-def _sorted_options(options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def sorted_options(options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Options of the capture, and those of the method."""
     from attnflow import capture
 

@@ -6,6 +6,7 @@ import click
 
 from attnflow import __version__
 from attnflow.cli._attribute import attribute
+from attnflow.cli._batch import batch
 from attnflow.cli._bottleneck import bottleneck
 from attnflow.cli._capture import capture
 from attnflow.cli._completion import completion
@@ -38,5 +39,5 @@ def attnflow() -> None:
     """
 
 
-for command in (explain, capture, attribute, render, bottleneck, serve, methods, completion):
+for command in (explain, capture, attribute, render, bottleneck, batch, serve, methods, completion):
     attnflow.add_command(command)
