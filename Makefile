@@ -6,7 +6,7 @@ DEV := .venv/.dev
 PIP := $(BIN)/pip install --quiet --constraint constraints.txt
 export HF_HUB_OFFLINE ?= 1
 
-.PHONY: demo test check bench docs train reproduce gallery weights clean
+.PHONY: demo test check bench docs train scenes reproduce gallery weights clean
 
 demo: $(USE)
 	$(BIN)/python -m experiments.demo
@@ -29,6 +29,10 @@ docs: $(DEV)
 
 train: $(DEV)
 	$(BIN)/python -m experiments.verb_number.train
+
+scenes: $(DEV)
+	$(BIN)/python -m experiments.scenes.train
+	$(BIN)/python -m experiments.scenes
 
 reproduce: $(DEV)
 	$(BIN)/python -m experiments.paper

@@ -10,6 +10,7 @@ import torch
 
 from attnflow.capture._batch import Batch, padded
 from attnflow.capture._gradients import differentiable
+from attnflow.capture._images import image_batches
 from attnflow.capture._jobs import Setting, opened, samples_in
 from attnflow.capture._models import check_weights
 from attnflow.capture._query import positions_of
@@ -31,7 +32,7 @@ def grad_cam(
     words: bool = False,
     truncate: bool = False,
 ) -> Any:
-    """Grad-CAM (Selvaraju et al. 2017) over the vectors h that enter a block, tokens in the place of pixels: a Reference.
+    """Grad-CAM (Selvaraju et al. 2017) over the vectors h that enter a block, tokens or patches in the place of pixels: a Reference.
 
         α_d = mean over tokens of ∂y/∂h_d,   score_i = max(0, Σ_d α_d h_id)
 
@@ -40,15 +41,18 @@ def grad_cam(
     setting = Setting(tokenizer, target=target, words=words, truncate=truncate)
     loaded, tokenizer, kind, source = opened(model, inputs, setting)
     check_weights(loaded)
-    samples = samples_in(loaded, source, kind, tokenizer)
+    if kind.endswith("image"):
+        singles = list(image_batches(loaded, source, 1))
+    else:
+        singles = [padded(loaded, [sample], tokenizer) for sample in samples_in(loaded, source, kind, tokenizer)]
     results = []
     with borrowed(loaded):
-        for sample, one in zip(samples, per_input(target, len(samples)), strict=True):
-            batch = padded(loaded, [sample], tokenizer)
+        for batch, one in zip(singles, per_input(target, len(singles)), strict=True):
             states, value = _entering(loaded, batch, one, tokenizer, layer)
             weights = states.grad.mean(dim=1, keepdim=True)
             scores = (weights * states.detach()).sum(-1)[0].clamp(min=0).double().cpu().numpy()
-            results.append(Reference(scores, sample.tokens, "grad_cam", value, {"layer": layer}))
+            tokens = batch.source.labels(0, len(scores))
+            results.append(Reference(scores, tokens, "grad_cam", value, {"layer": layer}))
     return results if kind.startswith("many ") else results[0]
 
 
