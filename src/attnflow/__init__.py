@@ -19,14 +19,17 @@ _HOMES = {
     "METHODS": "methods",
     "PatchGrid": "tokens",
     "Tokens": "tokens",
+    "against_uniform": "methods",
     "attribute": "methods",
     "bottleneck": "methods",
     "by_head": "methods",
     "explain": "_explain",
     "flow": "methods",
     "flow_bounds": "methods",
+    "head_importance": "methods",
     "mix": "mixing",
     "raw": "methods",
+    "relevance": "methods",
     "rollout": "methods",
 }
 _ROOMS = ("batch", "capture", "errors", "evaluate", "render", "study")  # modules that are part of the public face
@@ -40,6 +43,7 @@ __all__ = [
     "Bottleneck",
     "PatchGrid",
     "Tokens",
+    "against_uniform",
     "attribute",
     "batch",
     "bottleneck",
@@ -50,8 +54,10 @@ __all__ = [
     "explain",
     "flow",
     "flow_bounds",
+    "head_importance",
     "mix",
     "raw",
+    "relevance",
     "render",
     "rollout",
     "study",
@@ -63,7 +69,20 @@ if TYPE_CHECKING:
     from attnflow.attribution import Attribution
     from attnflow.errors import AttnflowError
     from attnflow.graph import AttentionGraph
-    from attnflow.methods import METHODS, Bottleneck, attribute, bottleneck, by_head, flow, flow_bounds, raw, rollout
+    from attnflow.methods import (
+        METHODS,
+        Bottleneck,
+        against_uniform,
+        attribute,
+        bottleneck,
+        by_head,
+        flow,
+        flow_bounds,
+        head_importance,
+        raw,
+        relevance,
+        rollout,
+    )  # fmt: skip
     from attnflow.mixing import mix
     from attnflow.stack import AttentionStack
     from attnflow.tokens import PatchGrid, Tokens

@@ -9,7 +9,7 @@ from typing import Any
 
 from attnflow.attribution import Attribution
 from attnflow.errors import CaptureError
-from attnflow.methods import attribute
+from attnflow.methods import attribute, wanted_mixing
 from attnflow.mixing import mix
 
 BUNDLED = "verb_number"  # which verb follows, singular or plural
@@ -37,6 +37,7 @@ def explain(
     from attnflow import capture
 
     ours, theirs = sorted_options(options)
+    ours = wanted_mixing(method) | ours
     if model is None:
         with resources.as_file(resources.files("attnflow") / "assets" / BUNDLED) as folder:
             if not (folder / "config.json").is_file():

@@ -58,10 +58,10 @@ def is_signed(choice: Choice, found: Sequence[Level], item: int) -> bool:
 
 def signed_options(choice: Choice, mixing: dict[str, Any]) -> dict[str, Any]:
     """Options that have a meaning where entries may be negative: rows are not made proportions."""
-    for name in ("top_k", "threshold", "discard"):
-        if mixing.get(name):
+    for name in ("top_k", "threshold", "discard", "receptive_field", "distance_discount", "set_aside"):
+        if mixing.get(name) is not None and mixing[name] is not False:
             raise InvalidArgument(
-                f"{name} keeps the largest entries, and edges={choice.name!r} gives negative ones: it cannot apply."
+                f"{name} weighs entries as amounts, and edges={choice.name!r} gives negative ones: it cannot apply."
             )
     if mixing.get("renormalise"):
         raise InvalidArgument(

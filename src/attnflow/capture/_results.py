@@ -49,9 +49,10 @@ def as_graph(
         matrix, idle = place(level, next(mixed) if level.seen else None, axis)
         add_own(matrix, level, item, axis)
         if matrix.dtype == stored.dtype != np.float16:
-            made.finish(number, matrix, out=stored[number])
+            made.finish(number, matrix, out=stored[number], distances=not level.cross)
         else:
-            stored[number] = made.finish(number, matrix.astype(np.promote_types(matrix.dtype, np.float32)))
+            wide = matrix.astype(np.promote_types(matrix.dtype, np.float32))
+            stored[number] = made.finish(number, wide, distances=not level.cross)
         passive[number] = idle[kept]
         if idle.any():
             stored[number, passive[number]] = np.eye(count, dtype=dtype)[passive[number]]

@@ -8,7 +8,7 @@ from typing import Any
 from attnflow.attribution import Attribution
 from attnflow.errors import InvalidArgument, InvalidAttention, suggest
 from attnflow.graph import AttentionGraph
-from attnflow.methods._table import Method, method_called
+from attnflow.methods._table import Method, method_called, wanted_mixing
 from attnflow.mixing import mix
 from attnflow.stack import AttentionStack
 
@@ -20,7 +20,8 @@ def attribute(
 ) -> Attribution:
     """`method` (a name or a function) over a graph, or over a stack mixed on the way.
 
-    Options of `mix` go to the mixing, the others (queries, levels, …) to the method.
+    Options of `mix` go to the mixing, the others (queries, levels, …) to the method. A method that stands on other options of
+    `mix` than the usual ones (relevance) gets those, unless they are given.
     """
     function = method_called(method)
     mixing = {name: options.pop(name) for name in MIX_OPTIONS if name in options}
@@ -35,7 +36,7 @@ def attribute(
         raise InvalidAttention(
             f"expected an AttentionStack or an AttentionGraph, got a {type(attention).__name__}. Wrap arrays in AttentionStack(weights)."
         )
-    return function(mix(attention, **mixing), **options)
+    return function(mix(attention, **{**wanted_mixing(method), **mixing}), **options)
 
 
 def check_options(function: Method, options: dict[str, Any], others: tuple[str, ...] = ()) -> None:

@@ -8,7 +8,7 @@ from attnflow.attribution import Attribution
 from attnflow.errors import InvalidArgument, suggest
 from attnflow.graph import AttentionGraph
 from attnflow.methods._attribute import MIX_OPTIONS, check_options
-from attnflow.methods._table import Method, method_called
+from attnflow.methods._table import Method, method_called, wanted_mixing
 from attnflow.mixing import mixed_level, recipe_for
 from attnflow.stack import AttentionStack, checked_stack
 from attnflow.tokens import checked_index
@@ -33,7 +33,7 @@ def by_head(
         raise InvalidArgument('heads cannot be chosen when below="own": every head goes its own way.')
     if "levels" in options:
         raise InvalidArgument("by_head looks at one level: give level=, not levels=.")
-    mixing = {name: options.pop(name) for name in MIX_OPTIONS if name in options}
+    mixing = wanted_mixing(method) | {name: options.pop(name) for name in MIX_OPTIONS if name in options}
     check_options(function, options, MIX_OPTIONS)
     number = checked_index(level, checked_stack(stack).layers, "level")
     mixed = recipe_for(stack, **mixing)

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from attnflow.attribution import Attribution
 from attnflow.errors import UnknownMethod, suggest
 from attnflow.methods._flow import flow
 from attnflow.methods._raw import raw
+from attnflow.methods._relevance import relevance
 from attnflow.methods._rollout import rollout
 
 Method = Callable[..., Attribution]
 
-METHODS: dict[str, Method] = {"raw": raw, "rollout": rollout, "flow": flow}
+METHODS: dict[str, Method] = {"raw": raw, "rollout": rollout, "flow": flow, "relevance": relevance}
+
+# What a method wants of the graph it reads, unless something else was asked for.
+_WANTED: dict[str, dict[str, Any]] = {"relevance": {"edges": "chefer", "residual": None, "renormalise": False}}
 
 
 def method_called(method: str | Method) -> Method:
@@ -22,3 +27,9 @@ def method_called(method: str | Method) -> Method:
     if not isinstance(method, str) or method not in METHODS:
         raise UnknownMethod(f"unknown method {method!r}." + suggest(method, METHODS))
     return METHODS[method]
+
+
+def wanted_mixing(method: str | Method) -> dict[str, Any]:
+    """The options of `mix` (and of a capture) that a method stands on where others were not given."""
+    function = method_called(method)
+    return next((dict(wanted) for name, wanted in _WANTED.items() if METHODS[name] is function), {})

@@ -1,6 +1,6 @@
 """mix: from every head of every layer to one matrix a level, in one documented order.
 
-    edge rule → heads → discard → drop special tokens → residual → top_k and threshold → rows that sum to 1
+    edge rule → heads → what decoders need → discard → drop special tokens → residual → top_k and threshold → rows that sum to 1
 
 `Recipe` holds the choices, checked once, and works layer by layer, so that whoever produces layers one at a time (a
 model as it runs) mixes them by the same code.

@@ -22,24 +22,31 @@ def mix(
     *,
     drop_special: bool = False,
     renormalise: bool = True,
+    receptive_field: bool = False,
+    distance_discount: bool = False,
+    set_aside: Any = None,
 ) -> AttentionGraph:
     """Mix the heads of a stack into a graph, A = (1 − α) W + α I, in this order.
 
     1. `edges`: "attention" (A), "gradient" ((mean over heads of ∇A ⊙ A)⁺) or "chefer" (mean over heads of (∇A ⊙ A)⁺).
     2. `heads`: "mean", "max", "min", one head's number, weights per head or per layer and head (shares: divided by their
        sum), or a function (heads, n, n) → (n, n).
-    3. `discard`: this share of each level's entries, the smallest, becomes 0; what goes to special tokens is kept.
-    4. `drop_special`: special tokens leave the graph.
-    5. `residual`: α, one for all, one per layer, or one per layer and query; None is no residual.
-    6. `top_k` and `threshold`: of each row only the k largest entries (ties stay), and only those above the threshold.
-    7. `renormalise`: rows sum to 1 again; a row that lost everything keeps its own token, which is the limit of a
+    3. For decoders, each row keeping its sum. `set_aside`: nobody but themselves takes from these positions or tokens; "sinks"
+       are the keys that, level by level, get more than 30 % of the attention of those that see them. `receptive_field`: column j
+       is divided by the number of queries that see j. `distance_discount`: entry (i, j) is divided by |i − j| + 1.
+    4. `discard`: this share of each level's entries, the smallest, becomes 0; what goes to special tokens is kept.
+    5. `drop_special`: special tokens leave the graph.
+    6. `residual`: α, one for all, one per layer, or one per layer and query; None is no residual.
+    7. `top_k` and `threshold`: of each row only the k largest entries (ties stay), and only those above the threshold.
+    8. `renormalise`: rows sum to 1 again; a row that lost everything keeps its own token, which is the limit of a
        vanishing residual.
 
     The default is the paper's A = 0.5 W + 0.5 I (Abnar & Zuidema 2020, section 3).
     """
     made = recipe_for(
         stack, edges=edges, heads=heads, residual=residual, top_k=top_k, threshold=threshold, discard=discard,
-        drop_special=drop_special, renormalise=renormalise,
+        drop_special=drop_special, renormalise=renormalise, receptive_field=receptive_field,
+        distance_discount=distance_discount, set_aside=set_aside,
     )  # fmt: skip
     names = [f"layer {layer}" for layer in range(stack.layers)]
     return AttentionGraph(
