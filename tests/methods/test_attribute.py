@@ -24,9 +24,9 @@ def test_a_function_is_a_method(graph: af.AttentionGraph) -> None:
     assert (af.attribute(graph, halved, queries=[1]).scores == af.rollout(graph, queries=[1]).scores).all()
 
 
-def test_every_method_runs_by_name(graph: af.AttentionGraph) -> None:
+def test_every_method_runs_by_name(stack: af.AttentionStack) -> None:
     for name in af.METHODS:
-        found = af.attribute(graph, name, queries=[0], levels=[-1])
+        found = af.attribute(stack, name, queries=[0], levels=[-1])
         assert (found.method, found.scores.shape) == (name, (1, 1, 5))
 
 

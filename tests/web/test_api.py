@@ -29,7 +29,18 @@ def own_graph(model: web.Served, text: str = TEXT, **options: Any) -> af.Attenti
     return graph
 
 
-@pytest.mark.parametrize("method", list(af.METHODS))
+def test_relevance_comes_with_the_edges_it_stands_on(client: httpx.Client, model: web.Served) -> None:
+    answer = asked(client, methods=["relevance"])
+    graph = own_graph(model, edges="chefer", residual=None, renormalise=False)
+    [view] = answer["document"]["texts"][0]["views"]
+    assert view["method"] == "relevance"
+    assert (answer["query"], answer["tokens"]) == (graph.options["query"], len(graph.tokens))
+    refused = client.post("/api/explain", json={"text": TEXT, "methods": ["relevance", "rollout"]})
+    assert refused.status_code >= 400
+    assert "relevance adds the identity itself" in refused.text
+
+
+@pytest.mark.parametrize("method", [name for name in af.METHODS if name != "relevance"])
 @pytest.mark.parametrize(
     "options", [{}, {"edges": "chefer", "residual": 0.2}, {"heads": 3, "residual": None, "top_k": 3}]
 )

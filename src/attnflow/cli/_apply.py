@@ -34,6 +34,13 @@ class Methods:
             if given and "flow" not in self.names:
                 raise click.UsageError(f"{option} is for flow, and --method is {', '.join(self.names)}.")
 
+    @property
+    def wanted(self) -> dict[str, Any]:
+        """The options of mixing that these methods stand on, where they agree on them and none is given."""
+        from attnflow.methods import wanted_mixing
+
+        return wanted_mixing(*self.names)
+
     def over(self, graph: AttentionGraph, queries: Positions, levels: Levels) -> list[Attribution]:
         """One attribution a method."""
         return [self._one(graph, name, queries, levels) for name in self.names]

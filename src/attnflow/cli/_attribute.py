@@ -42,7 +42,7 @@ def attribute(ctx: click.Context, /, file: str, **given: Any) -> None:
     methods = Methods(given["methods"] or ("rollout",), given["threads"], given["normalise"])
     chosen = outputs(given["paths"], given["form"], as_json=given["as_json"], forms=FORMS)
     check_forms(chosen, methods.names)
-    graph = graph_in(file, options.given(ctx, *options.MIXING))
+    graph = graph_in(file, options.given(ctx, *options.MIXING), methods.wanted)
     queries, levels = list(given["queries"]) or None, level_numbers(given["levels"] or ("all",))
     if not chosen:
         levels = level_numbers(given["levels"] or (-1,))

@@ -69,7 +69,7 @@ def explain(ctx: click.Context, /, source: str, **given: Any) -> None:
     methods = Methods(given["methods"] or ("rollout",), given["threads"], given["normalise"])
     chosen = outputs(given["paths"], given["form"], as_json=given["as_json"], forms=FORMS)
     check_forms(chosen, methods.names)
-    options.check_target(given)
+    options.check_target(given, methods.wanted)
     asked = _ask(ctx, read_source(source), methods, given, every_level=bool(chosen))
     found = _joined(asked.found, words=given["words"])
     if not given["queries"]:
@@ -97,7 +97,7 @@ def _ask(
             query=list(given["queries"]) or None,
             level=levels,
             **options.capturing(ctx),
-            **options.given(ctx, *options.MIXING),
+            **{**methods.wanted, **options.given(ctx, *options.MIXING)},
         )
     return asked
 

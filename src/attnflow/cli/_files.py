@@ -35,14 +35,14 @@ def load(path: str, *kinds: str) -> AttentionStack | AttentionGraph | Attributio
     return found
 
 
-def graph_in(path: str, mixing: Mapping[str, Any]) -> AttentionGraph:
-    """The graph in a file; a stack is mixed as `mixing` says."""
+def graph_in(path: str, mixing: Mapping[str, Any], wanted: Mapping[str, Any] | None = None) -> AttentionGraph:
+    """The graph in a file; a stack is mixed as `mixing` says, and as is `wanted` where that says nothing."""
     from attnflow.graph import AttentionGraph
     from attnflow.mixing import mix
 
     found = load(path, "graph", "stack")
     if not isinstance(found, AttentionGraph):
-        return mix(found, **mixing)  # type: ignore[arg-type]
+        return mix(found, **{**(wanted or {}), **mixing})  # type: ignore[arg-type]
     if mixing:
         names = ", ".join(f"--{name.replace('_', '-')}" for name in mixing)
         raise InvalidArgument(

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from attnflow.cli._say import Voice
-from attnflow.cli._types import Heads, Level, Name, Query, Residual, edge_names, method_names
+from attnflow.cli._types import Aside, Heads, Level, Name, Query, Residual, edge_names, method_names
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -21,7 +21,7 @@ method = click.option(
     multiple=True,
     type=Name("method", method_names),
     metavar="NAME",
-    help="rollout (the default), flow or raw; several to compare them. `attnflow methods` says which is for what.",
+    help="rollout (the default), flow, raw or relevance; several to compare them. `attnflow methods` says which is for what.",
 )
 query = click.option(
     "--query",
@@ -63,14 +63,16 @@ _MIXING = (
     click.option(
         "--residual",
         type=Residual(),
-        metavar="SHARE|none|S,S,…",
-        help="Share of the residual connection: 0.5 by default; one for all, or one per layer.",
+        metavar="SHARE|none|S,S,…|RULE",
+        help="Share of the residual connection: one for all, one per layer, or measured in the model (measured, w_res). By "
+        "default what belongs to the edge rule (own): 0.5 for attention.",
     ),
     click.option(
         "--edges",
         type=Name("edge rule", edge_names),
         metavar="RULE",
-        help="What counts as an edge: attention (the default), or gradient or chefer, which weight it by gradients.",
+        help="What counts as an edge: attention (the default), gradient or chefer, which weight it by gradients, or a rule that reads "
+        "the layers: norm, alti, value_zeroing, routes, effective. `attnflow methods` says which is for what.",
     ),
     click.option("--top-k", type=click.IntRange(min=1), metavar="K", help="Keep the K largest entries of each row."),
     click.option("--threshold", type=float, metavar="W", help="Keep only entries above W."),
@@ -78,6 +80,26 @@ _MIXING = (
         "--discard", type=float, metavar="SHARE", help="Drop this share of each layer's entries, the smallest."
     ),
     click.option("--drop-special", is_flag=True, help="Leave special tokens out of the graph."),
+    click.option(
+        "--no-renormalise",
+        "renormalise",
+        is_flag=True,
+        flag_value=False,
+        default=True,
+        help="Leave rows as the edge rule made them, instead of dividing each by its sum.",
+    ),
+    click.option(
+        "--receptive-field", is_flag=True, help="For decoders: divide each key by the number of queries that see it."
+    ),
+    click.option(
+        "--distance-discount", is_flag=True, help="For decoders: divide each entry by its distance, plus one."
+    ),
+    click.option(
+        "--set-aside",
+        type=Aside(),
+        metavar="sinks|TOKEN|INDEX,…",
+        help="Let nobody take from these positions, or from the attention sinks of each level, but themselves.",
+    ),
 )
 
 _CAPTURE = (
@@ -123,7 +145,10 @@ def given(ctx: click.Context, *names: str) -> dict[str, Any]:
 
 
 _DEFAULT = click.core.ParameterSource.DEFAULT
-MIXING = ("heads", "residual", "edges", "top_k", "threshold", "discard", "drop_special")
+MIXING = (
+    "heads", "residual", "edges", "top_k", "threshold", "discard", "drop_special", "renormalise", "receptive_field",
+    "distance_discount", "set_aside",
+)  # fmt: skip
 
 
 def capturing(ctx: click.Context) -> dict[str, Any]:
@@ -134,13 +159,14 @@ def capturing(ctx: click.Context) -> dict[str, Any]:
     return chosen
 
 
-def check_target(given: dict[str, Any]) -> None:
-    """A target that nothing would use is a mistake."""
+def check_target(given: dict[str, Any], wanted: dict[str, Any] | None = None) -> None:
+    """A target that nothing would use is a mistake. `wanted`: what the method stands on where nothing was given."""
     if given["target"] is None:
         return
     from attnflow.mixing import EDGES
 
-    if not EDGES[given["edges"] or "attention"].needs_gradients:
+    rule = EDGES.get(given["edges"] or (wanted or {}).get("edges", "attention"))
+    if rule is None or not rule.needs_gradients:
         names = " or ".join(name for name, rule in EDGES.items() if rule.needs_gradients)
         raise click.UsageError(f"--target is what gradients are of: it needs --edges {names}.")
 

@@ -88,17 +88,31 @@ class Heads(Kind):
 
 
 class Residual(Kind):
-    """The share of the residual connection: for all, for each layer, or none."""
+    """The share of the residual connection: for all, for each layer, none, or measured in the model."""
 
-    name = "SHARE|none|S,S,…"
+    name = "SHARE|none|S,S,…|measured|w_res|own"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """As `mix` takes it; 0 and none are the same."""
         text = str(value)
         if text == "none":
             return 0.0
+        if text in residual_names():
+            return text
         found = _numbers(self, text, param, ctx)
         return found if "," in text else found[0]
+
+
+class Aside(Kind):
+    """Positions or tokens that nobody else takes from, or the sinks of each level."""
+
+    name = "sinks|TOKEN|INDEX,…"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """As `mix` takes it."""
+        if value == "sinks" or not isinstance(value, str):
+            return value
+        return [int(part) if part.lstrip("-").isdigit() else part for part in value.split(",")]
 
 
 def _numbers(kind: Kind, text: str, param: click.Parameter | None, ctx: click.Context | None) -> list[float]:
@@ -116,7 +130,15 @@ def method_names() -> list[str]:
 
 
 def edge_names() -> list[str]:
-    """The edge rules there are."""
+    """The edge rules there are: those over recorded attention, and those that read the model's layers."""
+    from attnflow.capture import rules
     from attnflow.mixing import EDGES
 
-    return list(EDGES)
+    return [*EDGES, *rules.variants()]
+
+
+def residual_names() -> list[str]:
+    """The residual rules there are."""
+    from attnflow.capture import rules
+
+    return ["own", *rules.RESIDUAL_NAMES]

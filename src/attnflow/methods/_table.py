@@ -29,7 +29,8 @@ def method_called(method: str | Method) -> Method:
     return METHODS[method]
 
 
-def wanted_mixing(method: str | Method) -> dict[str, Any]:
-    """The options of `mix` (and of a capture) that a method stands on where others were not given."""
-    function = method_called(method)
-    return next((dict(wanted) for name, wanted in _WANTED.items() if METHODS[name] is function), {})
+def wanted_mixing(*methods: str | Method) -> dict[str, Any]:
+    """The options of `mix` (and of a capture) that these methods stand on where others were not given, if they agree on them."""
+    functions = [method_called(method) for method in methods]
+    each = [next((own for name, own in _WANTED.items() if METHODS[name] is one), {}) for one in functions]
+    return dict(each[0]) if each and all(own == each[0] for own in each) else {}

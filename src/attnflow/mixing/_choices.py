@@ -24,16 +24,16 @@ def check_sparsity(top_k: Any, threshold: Any, discard: Any, count: int) -> None
 
 def residual_shares(residual: Any, layers: int, count: int) -> NDArray[np.float64]:
     """α for each layer and query."""
-    if isinstance(residual, str):
-        raise InvalidArgument(
-            f"residual={residual!r} is measured in the model: attnflow.capture.graph(…, residual=…). For recorded attention give a "
-            "number, numbers or None."
-        )
     shapes = f"a number, {layers} of them (one per layer), or shape ({layers}, {count}) (one per layer and query)"
     try:
         alpha = as_floats(0.0 if residual is None else residual, "residual").astype(np.float64)
     except InvalidAttention:
-        raise InvalidArgument(f"residual must be None or {shapes}; got {residual!r}.") from None
+        where = (
+            " Rules that measure it in the model are options of attnflow.capture.graph."
+            if isinstance(residual, str)
+            else ""
+        )
+        raise InvalidArgument(f"residual must be None or {shapes}; got {residual!r}.{where}") from None
     if alpha.shape not in ((), (layers,), (layers, count)):
         raise InvalidArgument(f"residual must be None or {shapes}; got shape {alpha.shape}.")
     if not ((alpha >= 0) & (alpha <= 1)).all():

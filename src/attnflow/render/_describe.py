@@ -142,6 +142,8 @@ def _heads(heads: Any) -> str:
 def _residual(residual: Any) -> str:
     if residual is None or residual == 0:
         return "no residual"
+    if isinstance(residual, str):  # a rule: the edges' own, or one that is measured
+        return {"own": "residual in the edges"}.get(residual, f"residual {residual}")
     return f"residual {residual:g}" if isinstance(residual, int | float) else "residual as given"
 
 

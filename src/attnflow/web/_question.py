@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from attnflow.methods import METHODS
+from attnflow.methods import METHODS, wanted_mixing
 from attnflow.mixing import EDGES
 from attnflow.web._limits import Limits
 from attnflow.web._schema import Schema, check
@@ -109,7 +109,9 @@ def question(asked: Any, schema: Schema) -> Question:
     """A body as a Question, checked by the schema that the API's description shows."""
     check(asked, schema)
     given = {name: one["default"] for name, one in schema["properties"].items() if "default" in one} | dict(asked)
-    mixing = {name: given[name] for name in ("edges", "heads", "residual")}
+    usual = {name: given[name] for name in ("edges", "heads", "residual")}
+    # What the methods stand on (relevance adds its own residual) takes the place of a default, not of a choice.
+    mixing = usual | wanted_mixing(*given.get("methods", ())) | {name: asked[name] for name in usual if name in asked}
     mixing |= {name: given[name] for name in ("target", "top_k", "threshold", "discard") if given.get(name) is not None}
     mixing |= {"drop_special": True} if given["drop_special"] else {}
     return Question(
