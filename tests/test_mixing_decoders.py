@@ -16,7 +16,7 @@ def causal(seed: int, n: int = 6) -> af.AttentionStack:
     return af.AttentionStack(attention(np.random.default_rng(seed), (2, 2, n, n), "soft", causal=True))
 
 
-def with_same_sums(before: np.ndarray, after: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+def with_same_sums(before: np.ndarray, after: np.ndarray) -> np.ndarray:
     found = np.zeros_like(after)
     for i, j in itertools.product(range(len(after)), range(len(after))):
         total = sum(after[i])
