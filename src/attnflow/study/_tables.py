@@ -72,7 +72,7 @@ def answers(evidence: Evidence) -> list[str]:
 def text(evidence: Evidence) -> str:
     """Aligned tables."""
     blocks = ["\n".join(answers(evidence))]
-    blocks += [f"{title_of(evidence, key)}\n{_aligned(rows_of(evidence.of(*key)))}" for key in evidence.values]
+    blocks += [f"{title_of(evidence, key)}\n{aligned(rows_of(evidence.of(*key)))}" for key in evidence.values]
     return "\n\n".join(blocks)
 
 
@@ -118,7 +118,8 @@ def piped(table: Grid) -> str:
     return "\n".join([rows[0], "|" + "---|" * len(table[0]), *rows[1:]])
 
 
-def _aligned(table: Grid) -> str:
+def aligned(table: Grid) -> str:
+    """A table in columns."""
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in table

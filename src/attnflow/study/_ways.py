@@ -23,13 +23,15 @@ Floats = NDArray[np.float64]
 class Way:
     """One way to make a map: what `capture.graph` is told (edges, residual, heads, options), the method, and its level.
 
+    `residual="own"` is the edge rule's: 0.5 for attention weights.
+
     `special="drop"`: special tokens leave the graph, all but the query, which a classifier's answer is read at; the rows
     that sum to 1 do so again. `options` are further ones of `capture.graph`, as pairs. `label` is a name of one's own.
     """
 
     method: str = "rollout"
     edges: str = "attention"
-    residual: Any = 0.5
+    residual: Any = "own"
     heads: Any = "mean"
     level: int = -1
     special: str = "keep"
@@ -112,7 +114,7 @@ def without_special(graph: AttentionGraph, query: int) -> tuple[AttentionGraph, 
 def ways(
     method: Any = ("raw", "rollout", "flow"),
     edges: Any = "attention",
-    residual: Any = 0.5,
+    residual: Any = "own",
     heads: Any = "mean",
     level: Any = -1,
     special: Any = "keep",
