@@ -6,7 +6,7 @@ import csv
 import html
 import io
 import json
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from attnflow.artifacts import jsonable
@@ -90,12 +90,11 @@ def markdown(audit: Audit) -> str:
 
 def as_csv(audit: Audit) -> str:
     """Every group."""
-    from attnflow.study._audit import Move
-
+    rows = [{**asdict(move), "verdict": move.verdict} for move in audit.moves]
     file = io.StringIO()
-    writer = csv.DictWriter(file, [*(one.name for one in fields(Move)), "verdict"], lineterminator="\n")
+    writer = csv.DictWriter(file, list(rows[0]) if rows else [], lineterminator="\n")
     writer.writeheader()
-    writer.writerows({**asdict(move), "verdict": move.verdict} for move in audit.moves)
+    writer.writerows(rows)
     return file.getvalue()
 
 
