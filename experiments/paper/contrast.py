@@ -114,7 +114,7 @@ def power(contrasts: Sequence[Contrast]) -> str:
         if limits
         else "no level varies"
     )
-    return f"n = {n} sentences; paired permutation tests, Holm-corrected; {seen}."
+    return f"n = {n} sentences, paired permutation tests, Holm-corrected: {seen}."
 
 
 def extent(sizes: Sequence[float]) -> str:

@@ -21,6 +21,7 @@ from attnflow import capture, render
 
 from .measure import from_one
 from .page import Claim, Page, as_csv, listed, table
+from .parts import loaded
 from .store import write
 
 GGUF = "SmolLM2-135M-Instruct.Q4_1.gguf"
@@ -163,9 +164,8 @@ def _decoder(folder: Path) -> Model:
 def _masked(name: str) -> Model:
     from transformers import AutoModelForMaskedLM, AutoTokenizer
 
-    return Model(
-        AutoModelForMaskedLM.from_pretrained(name).eval(), AutoTokenizer.from_pretrained(name), name, masked=True
-    )
+    network = loaded(AutoModelForMaskedLM, name, "--masked-model").eval()
+    return Model(network, loaded(AutoTokenizer, name, "--masked-model"), name, masked=True)
 
 
 def _shares(attribution: af.Attribution, candidates: Sequence[str]) -> af.Attribution:

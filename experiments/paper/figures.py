@@ -79,7 +79,7 @@ def run(model: Any, tokenizer: Any, out: Path) -> Page:
         "edge from a layer down to a position shows the share of that *input* token, as in the paper's picture. Each graph has its own scale: the "
         "darkest edge is its largest.\n\n![Figure 1](figure1.png)",
         "## Figure 2\n\nRaw attention of the class token, on one scale.\n\n![Figure 2](figure2.png)",
-        "## Figure 3\n\nThe class token's maps: raw attention, rollout, flow, each on its own scale, which an arrow ends where the class token's own score is larger. Flow is in units of flow (at most 1), not in "
+        "## Figure 3\n\nThe class token's maps: raw attention, rollout, flow, each on its own scale. The class token, which is the query itself, may be drawn apart from the scale. Flow is in units of flow (at most 1), not in "
         "shares of its row.\n\n"
         + "\n\n".join(f"![{s.text}](figure3_{number}.png)" for number, s in enumerate(SENTENCES, start=1)),
     )

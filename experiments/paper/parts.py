@@ -7,6 +7,7 @@ import os
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from experiments.verb_number.examples import UnreadableExamples, shared_folder
 
@@ -131,3 +132,12 @@ def packaged(name: str) -> Path | None:
     """The folder of an installed package that carries weights, without importing it."""
     found = importlib.util.find_spec(name)
     return Path(found.origin).parent if found and found.origin else None
+
+
+def loaded(family: Any, name: str, option: str, **keywords: Any) -> Any:
+    """A model or tokenizer by folder or hub name, as `option` gave it; what cannot be loaded skips the part."""
+    try:
+        return family.from_pretrained(name, **keywords)
+    except (OSError, ValueError) as error:
+        reason = str(error).strip().splitlines()[0][:200]
+        raise Skipped(f"{option} {name} cannot be loaded: {reason}") from None

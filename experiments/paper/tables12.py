@@ -81,8 +81,10 @@ def _one_table(
     contrasts = [Contrast.of(beside[EXCLUDED], *pair) for pair in PAIRS]
     if contrasts[0].tests:
         page.claims += _claims(name, contrasts, beside[EXCLUDED])
-        said = " ".join(contrast.sentence() for contrast in contrasts)
-        page.findings.append(f"**{name}, which method is higher** (class token excluded). {said} {power(contrasts)}")
+        page.findings += [
+            f"**{name}, {c.first} and {c.second}** (class token excluded). {c.sentence()}" for c in contrasts
+        ]
+        page.findings.append(f"**{name}, the tests.** {power(contrasts)}")
     blocks = []
     for policy, report in reports.items():
         blocks += [

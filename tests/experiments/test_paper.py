@@ -202,6 +202,14 @@ def test_what_cannot_run_says_why(folder: Path, tmp_path: Path, monkeypatch: pyt
     assert "`make train` makes one" in (tmp_path / "out" / "tables12.md").read_text(encoding="utf-8")
 
 
+def test_a_model_that_is_not_there_skips_its_part(folder: Path, tmp_path: Path) -> None:
+    where = ["--out", str(tmp_path), "--runs", str(tmp_path / "runs"), "--generated", "--sentences", "2"]
+    assert main([*where, "--only", "figure4", "--masked-model", str(tmp_path / "nowhere")]) == 0
+    assert "--masked-model" in (tmp_path / "figure4.md").read_text(encoding="utf-8")
+    with pytest.raises(parts.Skipped, match="--sst2-model .* cannot be loaded"):
+        table3.run(str(tmp_path / "nowhere"), tmp_path, 6, tmp_path / "runs", tmp_path)
+
+
 @pytest.fixture
 def reviews(tmp_path: Path) -> Path:
     random = Random(0)
