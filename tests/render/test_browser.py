@@ -228,6 +228,54 @@ def test_the_flow_of_a_pair(two: str, graph: af.AttentionGraph, opened: Open) ->
     assert page.locator(".paths").count() == 2
 
 
+def test_what_stands_outside_the_scale_is_grey(two: str, opened: Open) -> None:
+    page = opened(two)
+    said = page.locator(".asking .hint").inner_text()
+    assert "not in the scale: special tokens and “cab” itself" in said
+    for label in ("[CLS]", "cab"):
+        red, green, blue = colour(unit(page, label))
+        assert max(red, green, blue) - min(red, green, blue) < 24, label
+    red, green, blue = colour(unit(page, "inets"))
+    assert blue - red > 40
+    page.get_by_label("Special tokens and own entry").select_option("shown")
+    settled(page)
+    red, green, blue = colour(unit(page, "cab"))
+    assert blue - red > 40
+    assert "not in the scale" not in page.locator(".asking .hint").inner_text()
+
+
+def test_a_flow_through_many_positions_gathers_the_small_ones(opened: Open) -> None:
+    rng = np.random.default_rng(4)
+    levels = 0.5 * rng.dirichlet(np.full(60, 0.4), size=(3, 60)) + 0.5 * np.eye(60)
+    wide = af.AttentionGraph(levels, [f"w{i}" for i in range(60)])
+    found = af.bottleneck(wide, 40, 3)
+    page = opened(render.page(found), width=390, height=800, touch=True)
+    drawn = page.locator("svg.flow")
+    names = drawn.locator("text").all_text_contents()
+    others = [name for name in names if name.endswith(" others")]
+    assert others
+    assert {"w40", "w3"} <= set(names)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    into = [title for title in drawn.locator("title").all_text_contents() if title.startswith("level 0: ")]
+    arriving = [float(re.search(r": ([\d.e-]+) from", title)[1]) for title in into]  # type: ignore[index]
+    assert sum(arriving) == pytest.approx(found.value, rel=0.01)  # nothing is lost by it
+    ET.fromstring(taken(page, "picture", "SVG"))
+
+
+def test_an_image_taken_home_is_as_grey_as_on_the_page(opened: Open) -> None:
+    page = opened(render.page(VIEWS["image"]()))
+    root = ET.fromstring(taken(page, "picture", "SVG"))
+    [pale] = [node for node in root.iter() if node.tag.endswith("feColorMatrix")]
+    assert pale.get("values") == "0.2"
+    assert [node for node in root.iter() if node.get("filter") == "url(#grey)"]
+
+
+def test_labels_from_the_right_keep_to_themselves(opened: Open) -> None:
+    labels = ["שלום", "עולם", "x"]
+    page = opened(render.page(af.bottleneck(af.AttentionGraph(np.full((2, 3, 3), 1 / 3), labels), 2, 0)))
+    assert set(page.locator(".paths bdi").all_inner_texts()) == set(labels)
+
+
 def test_the_image_and_its_patches(opened: Open) -> None:
     page = opened(render.page(VIEWS["image"]()))
     assert page.get_by_role("tab", selected=True).inner_text() == "Image"
@@ -350,9 +398,11 @@ def test_axe_finds_nothing_serious(scheme: str, two: str, opened: Open) -> None:
     axe = pytest.importorskip(
         "axe_playwright_python.sync_playwright", reason="needs axe-playwright-python, from the development group"
     )
-    page = opened(two, scheme=scheme)
-    for tab in ("Levels", "Queries", "Flow"):
-        page.get_by_role("tab", name=tab).click()
-        settled(page)
-        found = axe.Axe().run(page).response["violations"]
-        assert [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in ("serious", "critical")] == []
+    for content, tabs in ((two, ("Levels", "Queries", "Flow")), (render.page(VIEWS["image"]()), ("Image",))):
+        page = opened(content, scheme=scheme)
+        for tab in tabs:
+            page.get_by_role("tab", name=tab).click()
+            settled(page)
+            found = axe.Axe().run(page).response["violations"]
+            serious = [one for one in found if one["impact"] in ("serious", "critical")]
+            assert [(one["id"], one["nodes"][0]["html"]) for one in serious] == []

@@ -407,8 +407,10 @@ class SvgPen {
   }
 
   image(x, y, width, height, picture, { grey = 0 } = {}) {
-    const filter = this.node("filter", { id: "grey", x: 0, y: 0, width: 1, height: 1, "color-interpolation-filters": "sRGB" });
-    this.node("feColorMatrix", { type: "saturate", values: 1 - grey }, filter);
+    if (!this.root.querySelector("#grey")) {
+      const filter = this.node("filter", { id: "grey", x: 0, y: 0, width: 1, height: 1, "color-interpolation-filters": "sRGB" });
+      this.node("feColorMatrix", { type: "saturate", values: 1 - grey }, filter);
+    }
     this.node("image", { x, y, width, height, href: picture.src, preserveAspectRatio: "none", filter: "url(#grey)" });
   }
 }

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from attnflow.graph import AttentionGraph
 
 
-@click.command(cls=options.Command)
+@click.command(cls=options.Command, short_help="Apply methods to captured attention.")
 @click.argument("file", metavar="FILE.npz")
 @options.method
 @options.query

@@ -15,7 +15,7 @@ from attnflow.cli._types import Query
 FORMS = ("html", "png", "svg", "pdf", "json")
 
 
-@click.command(cls=options.Command)
+@click.command(cls=options.Command, short_help="The paths of one pair, and what limits them.")
 @click.argument("file", metavar="FILE.npz")
 @click.option("-i", "--input", required=True, type=Query(), metavar="TOKEN|INDEX", help="The input token that flows.")
 @click.option(

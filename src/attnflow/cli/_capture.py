@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from attnflow.stack import AttentionStack
 
 
-@click.command(cls=options.Command)
+@click.command(cls=options.Command, short_help="Keep the attention of a model in a file.")
 @click.argument("source", metavar="TEXT|IMAGE|FILE|-")
 @options.model
 @click.option(

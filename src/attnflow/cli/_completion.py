@@ -13,7 +13,7 @@ from attnflow.cli._options import Command
 SHELLS = ("bash", "zsh", "fish")
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, short_help="The script that makes a shell complete commands.")
 @click.argument("shell", required=False, type=click.Choice(SHELLS), metavar="[bash|zsh|fish]")
 @click.pass_context
 def completion(ctx: click.Context, shell: str | None) -> None:

@@ -40,7 +40,7 @@ class Asked:
         return self.found[0]
 
 
-@click.command(cls=options.Command)
+@click.command(cls=options.Command, short_help="From a text or an image to an answer, in one step.")
 @click.argument("source", metavar="TEXT|IMAGE|FILE|-")
 @options.model
 @options.method

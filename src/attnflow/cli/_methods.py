@@ -33,7 +33,7 @@ METHOD_GUIDE = {
     ),
     "flow": Entry(
         "maximum flow: attention as capacities",
-        "any graph; microseconds to milliseconds for each pair; compiles once",
+        "no negative entries; microseconds to milliseconds for each pair; compiles once",
         "rollout seems too diffuse, or you ask what a path could carry and what limits it (attnflow bottleneck). In deep "
         "models it saturates: look at lower levels.",
     ),
@@ -100,7 +100,7 @@ RESIDUAL_GUIDE = {
 }
 
 
-@click.command(cls=options.Command)
+@click.command(cls=options.Command, short_help="What exists, what it needs, when to use it.")
 @options.as_json
 def methods(as_json: bool) -> None:
     """List the methods, edge rules and residual rules, with what each needs and when to use it."""

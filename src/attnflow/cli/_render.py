@@ -25,7 +25,7 @@ KINDS = ("strip", "levels", "matrix", "graph", "patches", "bars")
 SPECIAL = ("shown", "unscaled", "hidden")
 
 
-@click.command(cls=options.Command)
+@click.command(cls=options.Command, short_help="Draw attributions: terminal, figure or page.")
 @click.argument("files", metavar="FILE.npz…", nargs=-1, required=True)
 @click.option(
     "-k",

@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 from attnflow.errors import InvalidArgument
-from attnflow.images import is_image_file
 
 # A word that ends like this, or that holds a slash, was meant as the name of a file.
 ENDINGS = (".txt", ".text", ".md", ".rst", ".log", ".csv", ".tsv", ".json", ".jsonl", ".html", ".xml", ".tex", ".py",
@@ -16,6 +15,8 @@ ENDINGS = (".txt", ".text", ".md", ".rst", ".log", ".csv", ".tsv", ".json", ".js
 
 def read_source(given: str) -> str | Path:
     """What is explained: an image by its path, anything else as text. The content tells, not the name."""
+    from attnflow.images import is_image_file  # imports numpy, which help does without
+
     return Path(given) if given != "-" and is_image_file(given) else read_text(given)
 
 
