@@ -5,7 +5,7 @@ which say nothing about it. So whatever a good model says came from the cell of 
 
     from experiments.scenes import load, pixels, scenes
 
-    model = load()                     # a ViTForImageClassification, right in 99.9 % of new scenes
+    model = load()                     # a ViTForImageClassification, right in 99 % of new scenes
     drawn = scenes(100, seed=1)        # drawn.images [100, 64, 64, 3] in bytes, drawn.labels [100]
     drawn.truth(0)                     # [8, 8] booleans: the patches in the deciding cell of scene 0
     drawn.box(0)                       # the same cell in pixels: left, top, right, bottom

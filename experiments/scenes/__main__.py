@@ -65,9 +65,9 @@ def findings(found: Measured) -> list[str]:
     names = [(found.ways[i], name) for i in others for name in MEASURES]
     for (way, name), p, difference in zip(names, table, differences, strict=True):
         if p < 0.05:
-            word = "higher" if difference.mean() > 0 else "lower"
+            word = "higher" if np.nanmean(difference) > 0 else "lower"
             lines.append(
-                f"* {name}: {way} is {word} by {abs(difference.mean()):.3f} (p {'< 0.001' if p < 0.001 else f'= {p:.3f}'})"
+                f"* {name}: {way} is {word} by {abs(np.nanmean(difference)):.3f} (p {'< 0.001' if p < 0.001 else f'= {p:.3f}'})"
             )
     return lines
 

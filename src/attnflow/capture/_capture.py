@@ -39,6 +39,8 @@ def graph(
     words: bool = False,
     truncate: bool = False,
     batch_size: int = 8,
+    tokens: Any = None,
+    cross: Any = None,
     dtype: str = "float32",
     **mixing: Any,
 ) -> Any:
@@ -47,7 +49,7 @@ def graph(
     The model runs once, as it was loaded; each layer's heads are mixed while they are computed, in blocks of queries, so
     memory grows with layers · n² and never with heads · n². The edge rules that need gradients keep all heads.
 
-    `inputs`: text; a pair of texts (for an encoder-decoder model: what it reads and what it writes); token ids; with
+    `inputs`: an image, for a model that sees (a path, a PIL image, an array, a tensor of pixel values); text; a pair of texts (for an encoder-decoder model: what it reads and what it writes); token ids; with
     `words=True` a list of words; chat messages; the model's own arguments as a dict; or a list of these, which gives a
     list of graphs. `generate=n` lets the model write n more tokens and captures prompt and answer in one run;
     `options["predicted"]` says which row predicted which. `target` (for edges with gradients): a class or token, by number or
@@ -60,6 +62,9 @@ def graph(
     and token); "w_res" (Kobayashi et al. 2021); or "own", the rule's: 0.5 for attention weights, and for rules that count the residual
     connection themselves (norm, alti, routes, value_zeroing) what they count. Any other choice makes norm, alti and routes look at
     what attention writes alone, rows divided by their sums, before that residual is mixed in.
+    `model` may be any PyTorch module that calls torch's attention functions, and `inputs` an example input: a tensor, a tuple of
+    arguments, a dict of keyword arguments, or an image with `processor=` a function from it to a tensor. `tokens` name its
+    positions, `cross` the modules (a part of their names) that attend from one sequence to another.
     Other options (`top_k`, `threshold`, `discard`, `drop_special`, `renormalise`) go to `mix`.
     """
     for name in mixing:
@@ -77,7 +82,7 @@ def graph(
     def finish(job: Job, found: list[Level], item: int) -> AttentionGraph:
         return as_graph(job, found, item, choice, mixing, dtype)
 
-    setting = Setting(tokenizer, processor, target, generate, words, truncate, batch_size)
+    setting = Setting(tokenizer, processor, target, generate, words, truncate, batch_size, tokens, cross)
     return each(model, inputs, setting, reader, finish)
 
 
@@ -93,6 +98,7 @@ def stack(
     words: bool = False,
     truncate: bool = False,
     batch_size: int = 1,
+    tokens: Any = None,
 ) -> Any:
     """Every head of every layer: an AttentionStack. Memory grows with layers · heads · n².
 
@@ -107,5 +113,5 @@ def stack(
     def reader() -> Record:
         return Record(gradients="gradients" in wanted)
 
-    setting = Setting(tokenizer, processor, target, generate, words, truncate, batch_size)
+    setting = Setting(tokenizer, processor, target, generate, words, truncate, batch_size, tokens)
     return each(model, inputs, setting, reader, as_stack)

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
+import torch
 
 from attnflow.capture._batch import Batch, from_keywords, padded
+from attnflow.capture._foreign import arguments_of, batch_of, is_foreign, run
 from attnflow.capture._generate import continued, with_decoder
 from attnflow.capture._images import image_batches, image_kind, is_image, sees_only, shots_of
 from attnflow.capture._inputs import Sample, kind_of, samples_of
-from attnflow.capture._levels import Level
+from attnflow.capture._levels import Level, levels_of
 from attnflow.capture._models import check_length, length_limit, load, processor_for, takes, tokenizer_for
 from attnflow.capture._run import Reader, levels
 from attnflow.capture._session import borrowed
@@ -34,6 +36,8 @@ class Setting:
     words: bool = False
     truncate: bool = False
     batch_size: int = 8
+    tokens: Any = None  # of a module from outside transformers
+    cross: Any = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +58,12 @@ def each(
     finish: Callable[[Job, list[Level], int], Result],
 ) -> Result | list[Result]:
     """`finish` for each input, in order; a list if the input was one."""
+    if isinstance(model, torch.nn.Module) and is_foreign(load(model)):
+        return _each_foreign(load(model), inputs, setting, reader, finish)
+    if setting.tokens is not None or setting.cross is not None:
+        raise InvalidArgument(
+            "tokens and cross are for modules from outside transformers; of this model they are known."
+        )
     loaded, tokenizer, kind, source = opened(model, inputs, setting)
     results: list[Result] = []
     with borrowed(loaded):
@@ -68,6 +78,27 @@ def each(
     return results[0] if single else results
 
 
+def _each_foreign(
+    model: torch.nn.Module,
+    inputs: Any,
+    setting: Setting,
+    reader: Callable[[], Reader],
+    finish: Callable[[Job, list[Level], int], Result],
+) -> Result | list[Result]:
+    results: list[Result] = []
+    with borrowed(model):
+        for arguments in arguments_of(model, inputs, setting.processor):
+            reading = reader()
+            seen = run(
+                model, arguments, reading, setting.target, setting.cross, wants=getattr(reading, "what", "This rule")
+            )
+            batch = batch_of(arguments, seen, setting.tokens, model)
+            job = Job(model, None, batch, reading)
+            found = levels_of(model, seen)
+            results += [finish(job, found, item) for item in range(batch.size)]
+    return results[0] if len(results) == 1 and not isinstance(inputs, list) else results
+
+
 def opened(model: Any, inputs: Any, setting: Setting) -> tuple[Any, Any, str, Any]:
     """The loaded model, its tokenizer where one is needed or given, the kind of input, and the input to work on."""
     if isinstance(setting.batch_size, bool) or not isinstance(setting.batch_size, int) or setting.batch_size < 1:
@@ -75,6 +106,10 @@ def opened(model: Any, inputs: Any, setting: Setting) -> tuple[Any, Any, str, An
     if getattr(getattr(inputs, "dtype", None), "kind", "") in tuple("OUST"):  # texts in an array or a column of a table
         inputs = inputs.tolist()
     loaded = load(model)
+    if is_foreign(loaded):
+        raise CaptureError(
+            f"{type(loaded).__name__} is no model of transformers, which this needs. capture.graph and capture.stack take any module."
+        )
     name = os.fspath(model) if isinstance(model, str | os.PathLike) else None
     if sees_only(loaded):
         kind = image_kind(inputs)

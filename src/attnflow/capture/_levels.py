@@ -35,6 +35,7 @@ class Seen:
     gradients: Any = None
     own: Any = None  # (batch, queries): what a query keeps of itself beside the matrix
     alpha: Any = None  # (batch, queries): the share of the residual, where it was measured
+    causal: bool = False  # known of modules from outside transformers: no position sees a later one
 
     @property
     def queries(self) -> int:
@@ -61,7 +62,7 @@ class Level:
 def levels_of(model: torch.nn.Module, calls: Sequence[Seen]) -> list[Level]:
     """The calls of one run, in order, as named levels; layers without attention take their place among them."""
     for call in calls:
-        if call.path:
+        if call.path and not call.side:
             call.side, call.cross = place_of(model, call.path, call.queries != call.keys)
     places = [_place(model, call.path) for call in calls]
     shared = len({call.path for call in calls}) < len(calls) or not all(places)
@@ -128,6 +129,12 @@ def _side(path: str) -> str:
         if "encoder" in part:
             return "encoder"
     raise CaptureError(f"cannot tell whether {path!r} is in the encoder or the decoder: neither word is in its name.")
+
+
+def beside(path: str, others: Sequence[str]) -> bool:
+    """Whether a module is in the same list of layers as one of the others (all before the first number is alike)."""
+    start = re.split(r"\b\d+\b", path)[0]
+    return any(re.split(r"\b\d+\b", other)[0] == start for other in others)
 
 
 def _own_name(path: str) -> str:

@@ -13,17 +13,13 @@ from attnflow.errors import CaptureError, InvalidArgument
 
 
 def load(model: Any) -> torch.nn.Module:
-    """The model itself, unwrapped, or loaded from a folder or the hub with the class that it was saved with."""
+    """The model itself, unwrapped (any module of PyTorch), or loaded from a folder or the hub with the class that it was saved with."""
     if isinstance(model, str | os.PathLike):
         return _from_pretrained(os.fspath(model))
     unwrapped = getattr(model, "_orig_mod", model)  # torch.compile
     unwrapped = unwrapped.module if isinstance(unwrapped, torch.nn.DataParallel) else unwrapped
     if not isinstance(unwrapped, torch.nn.Module):
         raise InvalidArgument(f"model must be a loaded model, a folder or a hub name; got a {type(model).__name__}.")
-    if not hasattr(unwrapped, "config"):
-        raise CaptureError(
-            f"{type(unwrapped).__name__} is not a transformers model. Give attnflow.AttentionStack its attention weights instead."
-        )
     return unwrapped
 
 

@@ -56,10 +56,11 @@ class Patches(Block):
     `pooled`: what the model says is read from the mean of the patches, not from a token of its own.
     """
 
-    layout: Layout
-    pictures: Sequence[Sequence[Picture | None]]
-    model: str
-    pooled: bool
+    layout: Layout = Layout(1, 1)
+    pictures: Sequence[Sequence[Picture | None]] = ()
+    model: str = ""
+    pooled: bool = False
+    known: bool = True  # a model of transformers
 
     def labels(self, item: int, count: int, unnamed: str = "") -> Tokens:
         """The tokens of an input, of which the model made `count`."""
@@ -79,11 +80,6 @@ class Patches(Block):
         special[start : start + layout.patches] = False
         return Tokens(names, special, grids=grids)
 
-    @property
-    def read_at(self) -> tuple[int, str]:
-        """The position that the output is read from, and its name in words, where it is a single one."""
-        return self.layout.before.index(CLASS_TOKEN) if CLASS_TOKEN in self.layout.before else 0, "the class token"
-
     def _others(self, count: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The tokens before and after the patches, if those that the model has account for all positions."""
         layout = self.layout
@@ -94,6 +90,7 @@ class Patches(Block):
             f"{self.model} cannot be captured: it cuts the image into {layout.rows} × {layout.columns} patches"
             f"{f' in {layout.frames} frames' if layout.frames > 1 else ''}, and its attention is over {count} positions. It "
             "leaves patches out, merges them or adds to them, so which position is which patch is not known."
+            f"{'' if self.known else ' Say it: tokens=Tokens(labels, grids=[PatchGrid(rows, columns, offset)]).'}"
         )
 
 
@@ -108,7 +105,18 @@ def patches_of(model: Any, pixels: Any, pictures: Sequence[Sequence[Picture | No
     if pictures is None:
         step = 1 if pixels.ndim == 4 else pixels.shape[1] // layout.frames
         pictures = [[shown(one)] if pixels.ndim == 4 else [shown(frame) for frame in one[::step]] for one in pixels]
-    return Patches(None, None, layout, pictures, type(model).__name__, reads_mean(model, layout))
+    place = layout.before.index(CLASS_TOKEN) if CLASS_TOKEN in layout.before else 0
+    pooled = reads_mean(model, layout)
+    return Patches(
+        None,
+        None,
+        (place, "the class token"),
+        layout,
+        pictures,
+        type(model).__name__,
+        pooled,
+        hasattr(model, "name_or_path"),
+    )
 
 
 def shown(pixels: torch.Tensor) -> Picture | None:
@@ -124,7 +132,9 @@ def shown(pixels: torch.Tensor) -> Picture | None:
 
 def reads_mean(model: Any, layout: Layout) -> bool:
     """Whether the model's answer is read from the mean of the patches (or there is no token that gathers it)."""
-    return CLASS_TOKEN not in layout.before or bool(getattr(model.config, "use_mean_pooling", False))
+    config = getattr(model, "config", None)
+    averages = getattr(config, "use_mean_pooling", False) is True or getattr(model, "global_pool", "") == "avg"
+    return CLASS_TOKEN not in layout.before or averages
 
 
 def cutter(model: torch.nn.Module) -> torch.nn.Conv2d | torch.nn.Conv3d | None:

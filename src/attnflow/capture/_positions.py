@@ -21,6 +21,7 @@ class Block:
 
     kept: list[Mask] | None
     tokens: list[Tokens] | None
+    read_at: tuple[int, str] | None = None  # where the output is read, and its name, if that is known beforehand
 
     def real(self, item: int, count: int) -> Mask:
         """The mask of an item among `count` positions."""

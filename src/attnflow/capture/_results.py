@@ -146,7 +146,7 @@ def _said(job: Job, item: int, axis: Axis, kept: Mask) -> dict[str, Any]:
     rows = batch.keywords.get("input_ids")
     ids = None if rows is None or batch.source.kept is None else [int(rows[item][i]) for i in real]
     second = None if axis.target is None else (axis.target_start, int(axis.target.sum()))
-    if isinstance(batch.source, Patches) and second is None:
+    if batch.source.read_at is not None and second is None:
         query, why = batch.source.read_at
     else:
         query, why = default_query(job.model, ids, job.tokenizer, second=second, count=len(real))

@@ -107,7 +107,7 @@ def _index(target: Target, row: torch.Tensor, model: Any, tokenizer: Any) -> int
 
 def _named(name: str, count: int, model: Any, tokenizer: Any) -> int:
     # id2label is what transformers trusts when the two differ; label2id alone may be left at its default
-    by_number = getattr(model.config, "id2label", None) or {}
+    by_number = getattr(getattr(model, "config", None), "id2label", None) or {}
     labels = {label: number for number, label in by_number.items()}
     if len(labels) == count:  # a classifier
         for label, number in labels.items():
@@ -136,7 +136,9 @@ def _logits(outputs: Any) -> Any:
         value = getattr(outputs, field, None)
         if isinstance(value, torch.Tensor):
             return value
-    return None
+    # A module from outside transformers returns its scores as they are, or first of several.
+    first = outputs[0] if type(outputs) in (tuple, list) and outputs else outputs
+    return first if isinstance(first, torch.Tensor) and first.ndim in (2, 3) else None
 
 
 def _readout(outputs: Any, item: int, position: int | None, model: Any) -> torch.Tensor:
@@ -146,6 +148,8 @@ def _readout(outputs: Any, item: int, position: int | None, model: Any) -> torch
             f"{type(model).__name__} has no head that scores classes or tokens. Load it with one, or give target= a function of its output."
         )
     row = logits[item]
+    if row.ndim == 2 and len(row) == 1:  # only the last position was scored
+        row = row[0]
     if row.ndim == 2 and position is None:
         raise CaptureError(
             "the output has one row of scores for each position, and nothing says which is meant. Put the mask token where "
