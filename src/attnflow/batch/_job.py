@@ -11,8 +11,9 @@ from typing import Any
 from attnflow._explain import sorted_options
 from attnflow.artifacts import jsonable
 from attnflow.batch._model import DTYPES, described
+from attnflow.capture import rules
 from attnflow.errors import InvalidArgument, suggest
-from attnflow.methods._table import method_called
+from attnflow.methods._table import method_called, wanted_mixing
 from attnflow.mixing import EDGES, mix
 
 Method = str | Callable[..., Any]
@@ -50,6 +51,7 @@ class Job:
         if given["dtype"] is not None and given["dtype"] not in DTYPES:
             raise InvalidArgument(f"unknown dtype {given['dtype']!r}." + suggest(given["dtype"], DTYPES))
         capture, theirs = sorted_options(options)
+        capture = wanted_mixing(*methods) | capture
         _check_capture(capture)
         return cls(methods=methods, capture=capture, apart=_shared_out(methods, theirs), **given)
 
@@ -77,9 +79,9 @@ def _check_capture(options: Mapping[str, Any]) -> None:
     for name in ("model", "inputs", "batch_size", "words"):
         if name in options:
             raise InvalidArgument(f"{name}= is not an option here: every row says what it is.")
-    edges = options.get("edges", "attention")
-    if edges not in EDGES:
-        raise InvalidArgument(f"unknown edge rule {edges!r}." + suggest(edges, EDGES))
+    edges, known = options.get("edges", "attention"), [*EDGES, *rules.variants()]
+    if not callable(edges) and edges not in known:
+        raise InvalidArgument(f"unknown edge rule {edges!r}." + suggest(edges, known))
 
 
 def _shared_out(methods: tuple[Method, ...], options: dict[str, Any]) -> tuple[Mapping[str, Any], ...]:
