@@ -129,7 +129,8 @@ def speed_table(layers: int, seconds: float, sizes: tuple[int, ...]) -> tuple[Ta
             for name in names
         ]
         bar = f"{BARS[n]} ({2 * BARS[n]})" if n in BARS and layers == 6 else ""
-        table.row(n, *cells, f"{best['igraph'] / best['attnflow']:.0f}", bar)
+        times = best["igraph"] / best["attnflow"]
+        table.row(n, *cells, f"{times:.1f}" if times < 10 else f"{times:.0f}", bar)
         ours.append(best["attnflow"])
     return table, ours
 

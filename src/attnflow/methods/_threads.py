@@ -31,6 +31,13 @@ def thread_count(threads: int | None) -> int:
     return int(threads)
 
 
+def run_here(work: Work, total: int, title: str, progress: Progress) -> None:
+    """Run what is over before a thread would have started."""
+    if callable(progress):
+        progress(title, 0, total)
+    work(np.zeros(1, np.int64), np.zeros(1, np.int64))
+
+
 def run_together(works: Sequence[Work], total: int, title: str, progress: Progress) -> None:
     """Run each in a thread of its own until all are done.
 
