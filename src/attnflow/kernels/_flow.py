@@ -104,7 +104,7 @@ class Net(NamedTuple):
     full: Any  # the set of all positions
     near: Any  # [distance, p]: sets
     reached: Any  # [p]: sets
-    log: Any  # edges that carry or carried flow
+    log: Any  # edges that carry or carried flow, as (p · n + i, j): divisions would cost as much as the rest of an undo
     logged: Any  # how many
     places: Any  # the stack of the depth-first search: layer, position, whether new
     amounts: Any  # asked and sent
@@ -159,8 +159,9 @@ def _mark_touched(g: Any) -> None:
                 _mark(g, p, i, j, g.caps[e], g.flows[e])
     else:
         for k in range(g.logged[0]):
-            e = g.log[k]
-            _mark(g, e // (g.n * g.n), e // g.n % g.n, e % g.n, g.caps[e], g.flows[e])
+            row, j = g.log[k, 0], g.log[k, 1]
+            e, p = row * g.n + j, row // g.n
+            _mark(g, p, row - p * g.n, j, g.caps[e], g.flows[e])
     for w in range(g.words):
         left = g.own_touched[w]
         while left != 0:
@@ -179,7 +180,7 @@ def _undo(g: Any, marked: Any) -> None:
         marked = True
     else:
         for k in range(g.logged[0]):
-            g.flows[g.log[k]] = 0.0
+            g.flows[g.log[k, 0] * g.n + g.log[k, 1]] = 0.0
     for w in range(g.words):
         left = g.own_touched[w]
         while left != 0:
@@ -192,8 +193,7 @@ def _undo(g: Any, marked: Any) -> None:
         _mark_touched(g)
     else:
         for k in range(g.logged[0]):
-            e = g.log[k]
-            _put(g.forth, e // g.n * g.words, e % g.n, True)
+            _put(g.forth, g.log[k, 0] * g.words, g.log[k, 1], True)
     for w in range(g.words):
         g.own_touched[w] = 0
 
@@ -298,11 +298,13 @@ def _column_room(g: Any, p: Any, i: Any, most: Any) -> Any:
 
 
 @_inlined
-def _add_flow(g: Any, e: Any, amount: Any) -> None:
-    """Flow on an edge that is not its position's own; a first touch is logged."""
+def _add_flow(g: Any, row: Any, j: Any, amount: Any) -> None:
+    """Flow on an edge that is not its position's own, `row` being p · n + i; a first touch is logged."""
+    e = row * g.n + j
     if g.flows[e] == 0.0:
         if g.logged[0] < len(g.log):
-            g.log[g.logged[0]] = e
+            g.log[g.logged[0], 0] = row
+            g.log[g.logged[0], 1] = j
         g.logged[0] = min(g.logged[0], len(g.log)) + 1  # one more than fits: too many to remember
     g.flows[e] += amount
 
@@ -357,7 +359,7 @@ def _fill_rooms(g: Any, i: Any, left: Any) -> Any:
                 g.own_flows[i * g.depth] += amount
                 g.own_touched[i >> 6] |= ONE << (i & 63)
             else:
-                _add_flow(g, i * g.n + j, amount)
+                _add_flow(g, i, j, amount)
             _take(g, j, amount)
             left -= amount
             if left <= g.small:
@@ -378,7 +380,7 @@ def _express(g: Any, p: Any, i: Any, query: Any, key: Any, fresh: Any, left: Any
             spare = g.caps[e] - g.flows[e]
             amount = _column_room(g, p - 1, key, min(left, spare))
             if amount > g.small:
-                _add_flow(g, e, amount)
+                _add_flow(g, (p - 1) * g.n + i, key, amount)
                 if spare - amount <= g.small:
                     _put(g.forth, ((p - 1) * g.n + i) * g.words, key, False)
                 _down_own_column(g, p - 1, key, amount)
@@ -406,7 +408,7 @@ def _settle(g: Any, p: Any, i: Any, q: Any, j: Any, amount: Any) -> None:
             g.own_touched[i >> 6] |= ONE << (i & 63)
             spare = g.own_caps[i * g.depth + q] - g.own_flows[i * g.depth + q]
         else:
-            _add_flow(g, e, amount)
+            _add_flow(g, q * g.n + i, j, amount)
             spare = g.caps[e] - g.flows[e]
         if spare <= g.small:
             _put(g.forth, (q * g.n + i) * g.words, j, False)
@@ -569,7 +571,7 @@ def search_pairs(
             np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(size, np.int64),
             left[0], np.zeros(words, np.int64), left[1], np.zeros(words, np.int64), np.zeros(words, np.int64),
             np.empty((nodes + 1) * layer, np.int64), np.zeros(layer, np.int64),
-            np.empty(min(depth * n * n, REMEMBERED * (depth + 1) * n), np.int64), np.zeros(1, np.int64),
+            np.empty((min(depth * n * n, REMEMBERED * (depth + 1) * n), 2), np.int64), np.zeros(1, np.int64),
             np.empty((nodes, 3), np.int64), np.empty((nodes, 2)))  # fmt: skip
     _fill_in(g)
     for k in range(first, len(queries), step):
