@@ -17,6 +17,12 @@ from tests.cli.command import environment, good
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.fixture(autouse=True)
+def nothing_added(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A developer's own path would come before the wheel."""
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+
+
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The executable in an environment with nothing but the wheel; its dependencies are lent by this one."""
