@@ -48,6 +48,7 @@ TABLE = [
     ("capture x -o a.npz --gradients", 2, "--gradients belongs to --every-head"),
     ("capture x -o a.npz --every-head --heads max", 2, "--heads cannot apply"),
     ("capture x -o a.npz --every-head --target 1", 2, "it needs --gradients"),
+    ("explain keys --query nobody", 1, "no token is 'nobody'"),
     ("attribute missing.npz", 1, "there is no file missing.npz"),
     ("attribute damaged.npz", 1, "damaged"),
     ("attribute text.txt", 1, "is not a file of attnflow"),
