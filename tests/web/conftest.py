@@ -16,7 +16,7 @@ import uvicorn
 
 from attnflow import web
 from attnflow.web._models import bundled
-from attnflow.web._protocol import ImpatientProtocol
+from attnflow.web._serve import configured
 
 TEXT = "The key to the cabinets"
 Serving = Callable[..., AbstractContextManager[httpx.Client]]
@@ -43,10 +43,8 @@ def serving(model: web.Served) -> Serving:
     @contextlib.contextmanager
     def start(models: Any = None, **options: Any) -> Iterator[httpx.Client]:
         made = web.app({"verb_number": model} if models is None else models, **options)
-        config = uvicorn.Config(
-            made, host="127.0.0.1", port=0, http=ImpatientProtocol, ws="none", log_config=None, access_log=False,
-            timeout_graceful_shutdown=2,
-        )  # fmt: skip
+        config = configured(made, options.get("limits") or web.Limits(stopping=1))
+        config.port = 0
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run)
         thread.start()

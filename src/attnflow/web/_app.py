@@ -61,7 +61,9 @@ def _warm_up(api: Api) -> None:
     """Ask every model once, so that what is compiled or imported at first use is there when somebody waits."""
     for name in api.answers.models:
         asked = question({"model": name, "text": "warm", "methods": ["flow"]}, api.explain_schema)
+        watch = Watch(api.limits.seconds)
+        watch.start()
         try:
-            api.answers.explain(asked, Watch(float("inf")))
+            api.answers.explain(asked, watch)
         except Exception as error:  # whoever asks this model will be told; the others work
             say("warm-up failed", {"model": name, "exception": frames(error)}, logging.WARNING)

@@ -46,6 +46,7 @@ _SIGN_IN = """<main class="live attnflow narrow">
 <h1 class="title">attnflow</h1>
 <form id="sign-in">
 <label class="field"><span>The token that this server was started with</span>
+<input type="text" autocomplete="username" value="attnflow" hidden>
 <input id="token" type="password" autocomplete="current-password" required></label>
 <button type="submit" class="go">Sign in</button>
 <p id="said" role="alert"></p>
@@ -112,7 +113,7 @@ def docs(description: Mapping[str, Any]) -> str:
         f'<small>{html.escape(description["info"]["version"])}</small></h1><nav><a href="/">The page</a> <a href="/openapi.json">OpenAPI</a></nav>'
         f"</header><p>{_words(description['info']['description'])}</p>{''.join(operations)}"
         "<section><h2>Errors</h2><p>Every error is <code>{&quot;error&quot;: code, &quot;message&quot;: a sentence}</code>.</p>"
-        f'<div class="scroll"><table class="fields"><thead><tr><th>code<th>status<th>meaning</thead><tbody>{codes}</tbody></table></div></section></main>'
+        f'<div class="scroll" role="group" aria-label="Errors" tabindex="0"><table class="fields"><thead><tr><th>code<th>status<th>meaning</thead><tbody>{codes}</tbody></table></div></section></main>'
     )
 
 
@@ -149,7 +150,7 @@ def _fields(schema: Mapping[str, Any]) -> str:
             f"<tr><th scope=row><code>{name}</code>{need}<td>{html.escape(describe(one))}{default}<td>{_words(one.get('description', ''))}"
         )
     head = "<thead><tr><th>field<th>is<th>default<th>means</thead>"
-    return f'<div class="scroll"><table class="fields">{head}<tbody>{"".join(rows)}</tbody></table></div>'
+    return f'<div class="scroll" role="group" aria-label="Fields" tabindex="0"><table class="fields">{head}<tbody>{"".join(rows)}</tbody></table></div>'
 
 
 def _words(text: str) -> str:

@@ -15,6 +15,8 @@ from attnflow.web._schema import Schema, check
 
 ROWS = ("auto", "all", "query")
 HEADS = ("mean", "max", "min")
+# A letter that is neither blank nor a control character; \S means different letters in JSON Schema and in Python.
+SEEN = r"[^\x00-\x20\x7f-\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]"
 POSITION: list[Schema] = [{"type": "integer"}, {"type": "string", "minLength": 1, "maxLength": 200}]
 
 
@@ -48,7 +50,7 @@ class Question:
 def capture_properties(models: Iterable[str], limits: Limits) -> dict[str, Schema]:
     """What decides about the graph."""
     names = list(models)
-    text: Schema = {"type": "string", "minLength": 1, "maxLength": limits.letters, "pattern": r"\S"}
+    text: Schema = {"type": "string", "minLength": 1, "maxLength": limits.letters, "pattern": SEEN}
     share: Schema = {"type": "number", "minimum": 0, "exclusiveMaximum": 1}
     count: Schema = {"type": "integer", "minimum": 1, "maximum": limits.tokens}
     return {

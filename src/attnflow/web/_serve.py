@@ -8,6 +8,7 @@ import socket
 from collections.abc import Callable, Iterable
 
 import uvicorn
+from starlette.applications import Starlette
 
 from attnflow.errors import InvalidArgument
 from attnflow.web._app import app
@@ -45,12 +46,7 @@ def serve(
     to_stderr(quiet=quiet)
     try:
         made = app(models, limits=limits, host=host, token=token, hosts=hosts)
-        config = uvicorn.Config(
-            made, http=ImpatientProtocol, ws="none", loop="asyncio", lifespan="on", log_config=None, access_log=False,
-            server_header=False, proxy_headers=False, limit_concurrency=CONNECTIONS,
-            timeout_graceful_shutdown=int(limits.stopping + LAST) + 1,
-        )  # fmt: skip
-        server = _Server(config, made.state.runs, limits.stopping, lambda: _started(listening, ready))
+        server = _Server(configured(made, limits), made.state.runs, limits.stopping, lambda: _started(listening, ready))
         # uvicorn raises the signal that stopped it once more when it is done.
         before = signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
@@ -62,6 +58,15 @@ def serve(
     finally:
         listening.close()
     say("stopped", {})
+
+
+def configured(made: Starlette, limits: Limits) -> uvicorn.Config:
+    """How uvicorn runs the application: HTTP/1.1 and nothing else, silent, impatient."""
+    return uvicorn.Config(
+        made, http=ImpatientProtocol, ws="none", loop="asyncio", lifespan="on", log_config=None, access_log=False,
+        server_header=False, proxy_headers=False, limit_concurrency=CONNECTIONS,
+        timeout_graceful_shutdown=int(limits.stopping + LAST) + 1,
+    )  # fmt: skip
 
 
 def _listening(host: str, port: int) -> socket.socket:
