@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import attnflow as af
+from tests.browser import chromium as chromium  # one for all rooms
 
 # No deadline: machines are noisy, and time is not what these tests are about.
 settings.register_profile(

@@ -14,7 +14,7 @@ import pytest
 
 import attnflow as af
 from attnflow import render
-from tests.render.conftest import painted
+from tests.browser import painted
 from tests.render.views import VIEWS, flow
 
 Open = Callable[..., Any]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -17,8 +18,10 @@ import uvicorn
 from attnflow import web
 from attnflow.web._models import bundled
 from attnflow.web._serve import configured
+from tests.browser import painted
 
 TEXT = "The key to the cabinets"
+Open = Callable[..., Any]
 Serving = Callable[..., AbstractContextManager[httpx.Client]]
 
 
@@ -49,7 +52,7 @@ def serving(model: web.Served) -> Serving:
         thread = threading.Thread(target=server.run)
         thread.start()
         try:
-            until(lambda: server.started or not thread.is_alive())
+            until(lambda: server.started or not thread.is_alive(), 180)  # kernels may have to be compiled
             port = server.servers[0].sockets[0].getsockname()[1]
             with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
                 yield client
@@ -74,3 +77,43 @@ def until(happened: Callable[[], Any], seconds: float = 30) -> None:
     while not happened():
         assert time.monotonic() < end, "this did not happen in time"
         time.sleep(0.01)
+
+
+@pytest.fixture
+def opened(chromium: Any, client: httpx.Client) -> Iterator[Open]:
+    """Open an address; at the end no console message may be left, and nothing may have been asked of another host."""
+    contexts: list[Any] = []
+    messages: list[str] = []
+    host = f"http://127.0.0.1:{client.base_url.port}"
+
+    def open_page(
+        hash_: str = "", *, scheme: str = "light", width: int = 1280, path: str = "/", base: str = host
+    ) -> Any:
+        context = chromium.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(20_000)
+        page.on("console", lambda message: messages.append(message.text))
+        page.on("pageerror", lambda error: messages.append(str(error)))
+        page.on(
+            "request",
+            lambda request: (
+                messages.append(request.url) if not request.url.startswith((base, "data:", "blob:")) else None
+            ),
+        )
+        page.goto(f"{base}{path}{hash_}")
+        if path == "/":
+            page.wait_for_selector("#live[data-state=ready]")
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    # A refused question is an answer with a 4xx status, which Chromium mentions; a failed connection too.
+    expected = re.compile("the server responded with a status of 4|net::ERR_FAILED")
+    assert [message for message in messages if not expected.search(message)] == []
+
+
+def answered(page: Any) -> None:
+    page.wait_for_selector("#live[data-state=ready] .viewer[data-painted=all]")
+    painted(page)

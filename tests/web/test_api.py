@@ -42,7 +42,14 @@ def test_relevance_comes_with_the_edges_it_stands_on(client: httpx.Client, model
 
 @pytest.mark.parametrize("method", [name for name in af.METHODS if name != "relevance"])
 @pytest.mark.parametrize(
-    "options", [{}, {"edges": "chefer", "residual": 0.2}, {"heads": 3, "residual": None, "top_k": 3}]
+    "options",
+    [
+        {},
+        {"edges": "chefer", "residual": 0.2},
+        {"edges": "norm:both"},
+        {"edges": "alti", "residual": "measured"},
+        {"heads": 3, "residual": None, "top_k": 3},
+    ],
 )
 def test_the_document_is_that_of_the_library(
     client: httpx.Client, model: web.Served, method: str, options: dict[str, Any]
@@ -129,7 +136,7 @@ def test_a_stream_that_fails_ends_with_an_error(client: httpx.Client) -> None:
         ({"text": 5}, 400, "text must be a text"),
         ({"text": TEXT, "methods": ["rolout"]}, 400, "Did you mean 'rollout'"),
         ({"text": TEXT, "methods": []}, 400, "methods"),
-        ({"text": TEXT, "residual": 1.5}, 400, "residual must be a number from 0 to 1, or null"),
+        ({"text": TEXT, "residual": 1.5}, 400, "residual must be a number from 0 to 1, or one of own, measured, w_res, or null"),
         ({"text": TEXT, "residul": 0.5}, 400, "Did you mean 'residual'"),
         ({"text": TEXT, "level": True}, 400, "level must be a whole number"),
         ({"text": TEXT, "model": "gpt2"}, 400, "model must be one of verb_number"),
@@ -200,7 +207,7 @@ def test_no_answer_names_a_place_on_the_disk(client: httpx.Client, model: web.Se
 def test_choices_are_those_of_the_library(client: httpx.Client) -> None:
     found = client.get("/api/choices").json()
     assert found["methods"] == list(af.METHODS)
-    assert [one["name"] for one in found["edges"]] == list(af.mixing.EDGES)
+    assert [one["name"] for one in found["edges"]] == [*af.mixing.EDGES, *af.capture.rules.variants()]
     assert [(one["name"], one["layers"], one["heads"]) for one in found["models"]] == [("verb_number", 6, 8)]
 
 

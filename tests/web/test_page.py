@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -12,59 +11,15 @@ import pytest
 
 import attnflow as af
 from attnflow import web
-from tests.render.conftest import chromium, painted
-from tests.web.conftest import TEXT, Serving
+from tests.browser import painted
+from tests.web.conftest import TEXT, Open, Serving, answered
 from tests.web.test_api import own_graph
-
-__all__ = ["chromium"]
-
-Open = Callable[..., Any]
-
-
-@pytest.fixture
-def opened(chromium: Any, client: httpx.Client) -> Iterator[Open]:
-    """Open an address; at the end no console message may be left, and nothing may have been asked of another host."""
-    contexts: list[Any] = []
-    messages: list[str] = []
-    host = f"http://127.0.0.1:{client.base_url.port}"
-
-    def open_page(
-        hash_: str = "", *, scheme: str = "light", width: int = 1280, path: str = "/", base: str = host
-    ) -> Any:
-        context = chromium.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
-        contexts.append(context)
-        page = context.new_page()
-        page.set_default_timeout(20_000)
-        page.on("console", lambda message: messages.append(message.text))
-        page.on("pageerror", lambda error: messages.append(str(error)))
-        page.on(
-            "request",
-            lambda request: (
-                messages.append(request.url) if not request.url.startswith((base, "data:", "blob:")) else None
-            ),
-        )
-        page.goto(f"{base}{path}{hash_}")
-        if path == "/":
-            page.wait_for_selector("#live[data-state=ready]")
-        return page
-
-    yield open_page
-    for context in contexts:
-        context.close()
-    # A refused question is an answer with a 4xx status, which Chromium mentions; a failed connection too.
-    expected = re.compile("the server responded with a status of 4|net::ERR_FAILED")
-    assert [message for message in messages if not expected.search(message)] == []
 
 
 def ask(page: Any, text: str = TEXT) -> None:
     page.locator("#text").fill(text)
     page.get_by_role("button", name="Explain").click()
     answered(page)
-
-
-def answered(page: Any) -> None:
-    page.wait_for_selector("#live[data-state=ready] .viewer[data-painted=all]")
-    painted(page)
 
 
 def values(page: Any, panel: int) -> dict[str, float]:
@@ -93,6 +48,7 @@ def test_edges_and_residual_are_asked_for(opened: Open, model: web.Served) -> No
     page = opened()
     ask(page)
     page.get_by_label("Edges").select_option("chefer")
+    page.get_by_label("Residual", exact=True).select_option("share")
     slider = page.get_by_role("slider", name="Residual share")
     slider.focus()
     slider.press("Home")

@@ -1,28 +1,21 @@
 // The live page: a form around the viewer. What is asked stands in the address, behind the #.
 
+import { Drop } from "./drop.js";
+import { element, field, options } from "./element.js";
 import { mount } from "./viewer.js";
 import { capturePart, DEFAULTS, fromHash, toHash, toRequest } from "./question.js";
 import { bottleneck, explain } from "./stream.js";
 
 const EXAMPLES = ["The key to the cabinets", "The authors that the critic admires", "The farmer near the clerks who the guards know"];
 const SAID = {
-  raw: "each level by itself", rollout: "attention as proportions, over all levels", flow: "attention as capacities, over all levels", relevance: "accumulated gradients",
+  raw: "Attention of one level, as it is. Above the second level its keys are already mixtures of many tokens.",
+  rollout: "All levels at once, attention as proportions: the product of the levels, along every path down to the tokens.",
+  flow: "All levels at once, attention as capacities: the most that could flow from the query down to a token. Ask for a pair to see its bottleneck.",
+  relevance: "Attention weighted by gradients and accumulated, level by level.",
 };
+const RESIDUALS = { own: "as the edge rule has it", measured: "measured", w_res: "measured on weights (w_res)" };
+const LINKED = 100_000; // letters of an image that a link may still hold
 const PATIENCE = 350; // milliseconds after a choice until it is asked about
-
-function element(name, attributes = {}, ...children) {
-  const made = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes)) {
-    if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
-    else if (key in made) made[key] = value;
-    else made.setAttribute(key, value);
-  }
-  made.append(...children.filter((child) => child !== null));
-  return made;
-}
-
-const field = (label, control, hint = null) => element("label", { className: "field" }, element("span", {}, label), control, hint && element("small", {}, hint));
-const options = (select, pairs) => select.replaceChildren(...pairs.map(([value, words]) => element("option", { value }, words)));
 
 class Live {
   constructor(root, choices) {
@@ -45,12 +38,17 @@ class Live {
     const changed = () => this.soon();
     this.text = element("textarea", { id: "text", rows: 2, maxLength: 40 * choices.limits.tokens, spellcheck: false, placeholder: "Type or paste a text", dir: "auto", onkeydown: (event) => this.typed(event) });
     this.model = element("select", { onchange: () => this.modelChanged() });
-    options(this.model, choices.models.map(({ name, kind, layers }) => [name, `${name} (${kind}${layers ? `, ${layers} layers` : ""})`]));
+    options(this.model, choices.models.map(({ name }) => [name, name]));
     this.methods = choices.methods.map((name) => element("input", { type: "checkbox", value: name, onchange: () => this.methodPicked(name) }));
+    this.modelSaid = element("span");
     this.edges = element("select", { onchange: changed });
     options(this.edges, choices.edges.map(({ name, needs_gradients: needs }) => [name, needs ? `${name} (gradients)` : name]));
-    this.residual = element("input", { type: "range", min: 0, max: 1, step: 0.05, oninput: () => this.paintResidual(), onchange: changed });
+    this.residual = element("select", { onchange: () => { this.paintResidual(); this.soon(); } });
+    options(this.residual, [["share", "a share"], ...choices.residuals.map((name) => [name, RESIDUALS[name] ?? name])]);
+    this.slider = element("input", { type: "range", min: 0, max: 1, step: 0.05, "aria-label": "Residual share", oninput: () => this.paintResidual(), onchange: changed });
+    this.drop = new Drop(() => this.imageCame());
     this.share = element("output", { className: "share" });
+    this.pair = element("span", { className: "pair" }, this.slider, this.share);
     this.query = element("input", { type: "text", placeholder: "where the output is read", autocomplete: "off", spellcheck: false, onchange: changed });
     this.heads = element("select", { onchange: changed });
     this.rows = element("select", { onchange: changed });
@@ -65,10 +63,12 @@ class Live {
     this.said = element("p", { className: "status", role: "status" });
     this.wrong = element("p", { className: "wrong", role: "alert", hidden: true });
     this.result = element("div", { className: "viewer" });
+    this.examples = element("p", { className: "examples" }, ...EXAMPLES.map((text) => element("button", { type: "button", className: "quiet", onclick: () => this.example(text) }, text)));
     this.hello = element("section", { className: "hello" },
       element("h2", {}, "How much of what a position says came from each input token?"),
-      element("p", {}, "Type a text and press Explain, or start with one of these:"),
-      element("p", { className: "examples" }, ...EXAMPLES.map((text) => element("button", { type: "button", className: "quiet", onclick: () => this.example(text) }, text))));
+      element("p", {}, choices.models.some((one) => one.reads === "image") ? "Type a text or drop an image, and press Explain." : "Type a text and press Explain, or start with one of these:"),
+      this.examples,
+      element("dl", {}, ...choices.methods.flatMap((name) => SAID[name] ? [element("dt", {}, name), element("dd", {}, SAID[name])] : [])),);
     this.themeButton = element("button", { type: "button", className: "theme", onclick: () => this.nextTheme() });
     this.root.replaceChildren(
       element("header", { className: "row top-row" }, element("h1", { className: "title" }, element("img", { src: "/assets/icon.svg", alt: "", width: 26, height: 26 }), "attnflow"), element("nav", {}, element("a", { href: "/docs" }, "API")), this.themeButton),
@@ -78,6 +78,7 @@ class Live {
   }
 
   form() {
+    this.textField = field("Text", this.text);
     const chips = this.methods.map((box) => element("label", { className: "chip", title: SAID[box.value] ?? "" }, box, element("span", {}, box.value)));
     const more = element("details", { className: "more" }, element("summary", {}, "More choices"),
       element("div", { className: "grid" },
@@ -86,10 +87,10 @@ class Live {
         element("label", { className: "check" }, this.difference, element("span", {}, "Difference of two methods"))));
     this.more = more;
     return element("form", { className: "ask", "aria-label": "The question", onsubmit: (event) => this.submitted(event) },
-      field("Text", this.text),
+      this.textField, this.drop.zone,
       element("div", { className: "grid" },
-        field("Model", this.model), element("fieldset", { className: "field" }, element("legend", {}, "Methods"), ...chips),
-        field("Edges", this.edges), element("label", { className: "field residual" }, element("span", {}, "Residual share"), element("span", { className: "pair" }, this.residual, this.share))),
+        field("Model", this.model, this.modelSaid), element("fieldset", { className: "field" }, element("legend", {}, "Methods"), ...chips),
+        field("Edges", this.edges), element("div", { className: "field" }, field("Residual", this.residual), this.pair)),
       more,
       element("div", { className: "row actions" }, this.go, this.stop, this.link, this.bar, this.said),
       this.wrong);
@@ -101,7 +102,7 @@ class Live {
     const asked = fromHash(location.hash);
     this.answered = null; // what was chosen in the viewer belonged to another address
     this.fill({ ...DEFAULTS, ...asked });
-    if (asked.text) this.run(false);
+    if (asked.text || asked.image) this.run(false);
   }
 
   fill(question) {
@@ -113,7 +114,10 @@ class Live {
     for (const name of ["text", "second", "query", "target"]) this[name].value = question[name];
     this.level = question.level;
     for (const name of ["edges", "heads", "rows"]) this.choose(this[name], question[name]);
-    this.residual.value = question.residual;
+    const rules = this.choices.residuals.includes(question.residual);
+    this.residual.value = rules ? question.residual : "share";
+    this.slider.value = rules ? 0.5 : Number(question.residual) || 0;
+    this.drop.show(question.image);
     this.difference.checked = question.difference;
     this.more.open = this.more.open || ["second", "query", "target", "heads", "rows", "difference"].some((name) => question[name] !== DEFAULTS[name]);
     this.paintResidual();
@@ -128,9 +132,10 @@ class Live {
 
   get question() {
     const value = (name) => this[name].value.trim();
+    const sees = this.sees(this.model.value);
     return {
-      text: this.text.value, second: value("second"), model: this.model.value, methods: this.methods.filter((box) => box.checked).map((box) => box.value), edges: this.edges.value, heads: this.heads.value,
-      residual: this.residual.value, query: this.seen.query ?? value("query"), level: this.seen.level ?? this.level, rows: this.rows.value, target: value("target"), difference: this.difference.checked,
+      text: sees ? "" : this.text.value, image: sees ? this.drop.content : "", second: value("second"), model: this.model.value, methods: this.methods.filter((box) => box.checked).map((box) => box.value), edges: this.edges.value, heads: this.heads.value,
+      residual: this.residual.value === "share" ? this.slider.value : this.residual.value, query: this.seen.query ?? value("query"), level: this.seen.level ?? this.level, rows: this.rows.value, target: value("target"), difference: this.difference.checked,
     };
   }
 
@@ -139,7 +144,7 @@ class Live {
     const { viewer, answered, asked } = this;
     if (!answered) return {};
     const { pinned, level } = viewer.state;
-    const sameText = asked.text === this.text.value && asked.model === this.model.value;
+    const sameText = asked.text === (this.sees(this.model.value) ? "" : this.text.value) && asked.image === (this.sees(this.model.value) ? this.drop.content : "") && asked.model === this.model.value;
     return {
       query: sameText && pinned !== answered.query ? String(pinned) : null,
       level: asked.model !== this.model.value || level === viewer.text.levels.length - 1 ? "-1" : String(level),
@@ -149,12 +154,30 @@ class Live {
   // -- choices
 
   modelChanged(ask = true) {
-    const { heads: count } = this.choices.models.find((one) => one.name === this.model.value);
+    const { heads: count, kind, layers } = this.choices.models.find((one) => one.name === this.model.value);
+    this.modelSaid.textContent = `${kind}${layers ? `, ${layers} layers` : ""}`;
     const heads = this.heads.value || "mean";
     options(this.heads, [["mean", "averaged"], ["max", "largest"], ["min", "smallest"], ...Array.from({ length: count ?? 0 }, (_, i) => [String(i), `head ${i}`])]);
     this.heads.value = heads;
     if (this.heads.selectedIndex < 0) this.heads.value = "mean";
-    if (ask) this.soon();
+    const sees = this.sees(this.model.value);
+    this.textField.hidden = sees;
+    this.drop.zone.hidden = !sees;
+    this.examples.hidden = sees;
+    if (ask && this.answered && this.sees(this.asked.model) === sees) this.soon(); // another kind of input comes first
+  }
+
+  sees(name) {
+    return this.choices.models.find((one) => one.name === name).reads === "image";
+  }
+
+  /** An image is asked about at once, by a model that sees. */
+  imageCame() {
+    const seeing = this.choices.models.find((one) => one.reads === "image");
+    if (!seeing) return this.fail("None of these models reads images. Start the server with one that does.");
+    if (!this.sees(this.model.value)) this.model.value = seeing.name;
+    this.modelChanged(false);
+    return this.run();
   }
 
   methodPicked(name) {
@@ -195,8 +218,8 @@ class Live {
     clearTimeout(this.timer);
     this.stopped?.abort();
     const asked = this.question;
-    if (!asked.text.trim()) return this.fail("There is no text yet. Type one.", this.text);
-    if (remember && toHash(asked) !== location.hash) history.pushState(null, "", toHash(asked));
+    if (this.sees(asked.model) ? !asked.image : !asked.text.trim()) return this.sees(asked.model) ? this.fail("There is no image yet. Drop one, or choose a file.", this.drop.input) : this.fail("There is no text yet. Type one.", this.text);
+    if (remember && this.hashOf(asked) !== location.hash) history.pushState(null, "", this.hashOf(asked));
     const stopped = (this.stopped = new AbortController());
     this.busy(true);
     try {
@@ -270,14 +293,19 @@ class Live {
       element("button", { type: "button", className: "quiet", onclick: () => { this.query.value = String(query); this.more.open = true; this.run(); } }, "Ask for it"));
   }
 
+  hashOf(question) {
+    return toHash(question.image.length > LINKED ? { ...question, image: "" } : question);
+  }
+
   async copyLink() {
-    const link = new URL(toHash(this.question), location.href).href;
+    const link = new URL(this.hashOf(this.question), location.href).href;
+    const holds = this.question.image.length > LINKED ? "everything but the image" : `the question, ${this.question.image ? "image" : "text"} included`;
     history.replaceState(null, "", link);
     try {
       await navigator.clipboard.writeText(link);
-      this.said.textContent = "The link is copied. It holds the question, text included.";
+      this.said.textContent = `The link is copied. It holds ${holds}.`;
     } catch {
-      this.said.textContent = "The link is in the address bar. It holds the question, text included.";
+      this.said.textContent = `The link is in the address bar. It holds ${holds}.`;
     }
   }
 
@@ -300,7 +328,8 @@ class Live {
   }
 
   paintResidual() {
-    this.share.textContent = Number(this.residual.value) ? Number(this.residual.value).toFixed(2) : "none";
+    this.pair.hidden = this.residual.value !== "share";
+    this.share.textContent = Number(this.slider.value) ? Number(this.slider.value).toFixed(2) : "none";
   }
 }
 

@@ -1,7 +1,7 @@
 // The question: what stands in the form, in the address behind the # (which browsers never send), and in a request.
 
-const FIELDS = ["text", "second", "model", "methods", "edges", "heads", "residual", "query", "level", "rows", "target", "difference"];
-export const DEFAULTS = { text: "", second: "", methods: ["rollout"], edges: "attention", heads: "mean", residual: "0.5", query: "", level: "-1", rows: "auto", target: "", difference: false };
+const FIELDS = ["text", "image", "second", "model", "methods", "edges", "heads", "residual", "query", "level", "rows", "target", "difference"];
+export const DEFAULTS = { text: "", image: "", second: "", methods: ["rollout"], edges: "attention", heads: "mean", residual: "own", query: "", level: "-1", rows: "auto", target: "", difference: false };
 
 /** From the address. Unknown things in it are left out. */
 export function fromHash(hash) {
@@ -29,10 +29,10 @@ const isWhole = (text) => /^-?\d+$/.test(text.trim());
 const position = (text) => (text === "" ? null : isWhole(text) ? Number(text) : text);
 
 /** What decides about the graph, as the server takes it. */
-export function capturePart({ model, text, second, edges, heads, residual, target }) {
+export function capturePart({ model, text, image, second, edges, heads, residual, target }) {
   return {
-    model, text, edges, heads: isWhole(heads) ? Number(heads) : heads, residual: residual === "none" ? null : residual !== "" && Number.isFinite(Number(residual)) ? Number(residual) : residual,
-    ...(second ? { second } : {}), ...(target ? { target: position(target) } : {}),
+    model, edges, heads: isWhole(heads) ? Number(heads) : heads, residual: Number.isFinite(Number(residual)) ? Number(residual) : residual,
+    ...(image ? { image } : { text }), ...(second && !image ? { second } : {}), ...(target ? { target: position(target) } : {}),
   };
 }
 

@@ -15,6 +15,7 @@ from attnflow.graph import AttentionGraph
 from attnflow.methods import METHODS, attribute, bottleneck
 from attnflow.tokens import checked_index
 from attnflow.web._graphs import Graphs
+from attnflow.web._image import opened
 from attnflow.web._limits import Limits
 from attnflow.web._models import Served
 from attnflow.web._question import Question
@@ -74,16 +75,27 @@ class Answers:
         if kept is not None:
             return kept
         served = self.models[question.model]
-        self._check_length(served, question)
+        inputs = self._inputs(served, question)
         watch.tell("progress", {"what": "capture", "done": 0, "total": 1})
         with capture.watched(watch.check):
-            inputs = question.text if question.second is None else question.texts
             found: AttentionGraph = capture.graph(
                 served.model, inputs, served.tokenizer, served.processor, **question.mixing
             )
         graph = replace(found, options={**found.options, "model": served.name})  # instead of the folder it came from
         self._graphs.put(question.captured, graph)
         return graph
+
+    def _inputs(self, served: Served, question: Question) -> Any:
+        """What the model is given: an image, a text, or two."""
+        given = question.image if served.reads == "image" else question.text
+        if given is None:
+            raise Refused(
+                "cannot_answer", f"the model {served.name} is asked about {_KINDS[served.reads]}, and there is none."
+            )
+        if served.reads == "image":
+            return opened(given, self.limits)
+        self._check_length(served, question)
+        return given if question.second is None else (given, question.second)
 
     def _check_length(self, served: Served, question: Question) -> None:
         count = served.count(*question.texts)
@@ -109,6 +121,9 @@ class Answers:
             f"{name}: only the row of position {query}, since all rows are {pairs:,} pairs." if rows == "auto" else ""
         )
         return attribute(graph, name, queries=[query], **options), note
+
+
+_KINDS = {"image": "an image", "text": "a text"}
 
 
 def encoded(content: Any) -> bytes:

@@ -10,13 +10,13 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from attnflow import __version__
-from attnflow.methods import METHODS
-from attnflow.mixing import EDGES
 from attnflow.web._answer import Answers
 from attnflow.web._body import read_json
+from attnflow.web._choices import choices
 from attnflow.web._events import Events, wants_events, while_connected
+from attnflow.web._forms import bottleneck_schema, explain_schema
 from attnflow.web._guard import COOKIE, Guard
-from attnflow.web._question import bottleneck_schema, explain_schema, question
+from attnflow.web._question import question
 from attnflow.web._refused import Refused
 from attnflow.web._runs import Runs
 from attnflow.web._watch import Tell, Watch
@@ -47,7 +47,7 @@ class Api:
         """POST /api/explain: the document, or events that end with it."""
         asked = question(await read_json(request, self.limits), self.explain_schema)
         said = request.scope["attnflow.log"]
-        said |= {"model": asked.model, "methods": asked.methods, "letters": sum(map(len, asked.texts))}
+        said |= {"model": asked.model, "methods": asked.methods, "letters": asked.letters}
 
         async def run(tell: Tell | None = None) -> bytes:
             return await self.runs.run(
@@ -61,31 +61,13 @@ class Api:
     async def bottleneck(self, request: Request) -> Response:
         """POST /api/bottleneck: the flow of one pair."""
         asked = question(await read_json(request, self.limits), self.bottleneck_schema)
-        request.scope["attnflow.log"] |= {"model": asked.model, "letters": sum(map(len, asked.texts))}
+        request.scope["attnflow.log"] |= {"model": asked.model, "letters": asked.letters}
         run = self.runs.run(lambda watch: self.answers.bottleneck(asked, watch), Watch(self.limits.seconds))
         return Response(await while_connected(request.receive, run), media_type=JSON)
 
     async def choices(self, request: Request) -> Response:
         """GET /api/choices: what a question may choose from."""
-        limits = self.limits
-        models = [
-            {"name": one.name, "kind": one.kind, "layers": one.layers, "heads": one.heads, "reads": ["text"]}
-            for one in self.answers.models.values()
-        ]
-        return JSONResponse(
-            {
-                "models": models,
-                "methods": list(METHODS),
-                "edges": [{"name": name, "needs_gradients": rule.needs_gradients} for name, rule in EDGES.items()],
-                "limits": {
-                    "tokens": limits.tokens,
-                    "body": limits.body,
-                    "seconds": limits.seconds,
-                    "pairs": limits.pairs,
-                },
-                "version": __version__,
-            }
-        )
+        return JSONResponse(choices(self.answers.models, self.limits))
 
     async def health(self, request: Request) -> Response:
         """GET /health: whether it answers, and how much it has to do."""

@@ -14,6 +14,7 @@ from attnflow.web._answer import Answers
 from attnflow.web._api import Api
 from attnflow.web._gate import Gate
 from attnflow.web._guard import Guard
+from attnflow.web._image import blank
 from attnflow.web._limits import Limits
 from attnflow.web._log import frames, say
 from attnflow.web._models import Models, served
@@ -22,6 +23,8 @@ from attnflow.web._pages import page_routes
 from attnflow.web._question import question
 from attnflow.web._runs import Runs
 from attnflow.web._watch import Watch
+
+PATIENCE = 120.0  # seconds for the first question to each model, in which much is compiled and imported
 
 
 def app(
@@ -59,9 +62,10 @@ def app(
 
 def _warm_up(api: Api) -> None:
     """Ask every model once, so that what is compiled or imported at first use is there when somebody waits."""
-    for name in api.answers.models:
-        asked = question({"model": name, "text": "warm", "methods": ["flow"]}, api.explain_schema)
-        watch = Watch(api.limits.seconds)
+    for name, one in api.answers.models.items():
+        shown = {"image": blank()} if one.reads == "image" else {"text": "warm"}
+        asked = question({"model": name, **shown, "methods": ["flow"]}, api.explain_schema)
+        watch = Watch(max(api.limits.seconds, PATIENCE))
         watch.start()
         try:
             api.answers.explain(asked, watch)

@@ -16,7 +16,7 @@ def _cores() -> int:
 class Limits:
     """A request that asks for more is answered with a 4xx status that says so.
 
-    `tokens` of one input; `body` bytes of one request, which must arrive within `body_seconds`; `seconds` that one run
+    `tokens` of one text; `pixels` of one image; `body` bytes of one request, which must arrive within `body_seconds`; `seconds` that one run
     may take; `runs` at the same time (None: one for each core), while at most `waiting` others wait their turn;
     `pairs` of a flow up to which all rows are computed unless the question says otherwise; `graphs` megabytes of captured
     attention that are kept for the next question about the same input; `stopping` seconds that runs get to finish when
@@ -24,6 +24,7 @@ class Limits:
     """
 
     tokens: int = 512
+    pixels: int = 40_000_000
     body: int = 8_000_000
     body_seconds: float = 10.0
     seconds: float = 60.0

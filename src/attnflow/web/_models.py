@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import PurePath
 from typing import Any
@@ -27,6 +28,12 @@ class Served:
     def kind(self) -> str:
         """What it is, for people."""
         return type(self.model).__name__
+
+    @property
+    def reads(self) -> str:
+        """What it is asked about: "image" for a model that sees and does not read, else "text"."""
+        known = inspect.signature(self.model.forward).parameters
+        return "image" if "pixel_values" in known and "input_ids" not in known else "text"
 
     @property
     def layers(self) -> int | None:
@@ -84,16 +91,10 @@ def _split(given: str) -> tuple[str, str]:
 
 
 def _loaded(name: str, place: str) -> Served:
-    model = capture.load(place)
-    readers: dict[str, Any] = {}
-    refusals: list[CaptureError] = []
-    try:
-        readers["tokenizer"] = capture.tokenizer_for(model, None, place)
-    except CaptureError as error:
-        refusals.append(error)
-    if not readers:
-        raise refusals[0]
-    return Served(name, model, **readers)
+    model = Served(name, capture.load(place))
+    if model.reads == "image":
+        return replace(model, processor=capture.processor_for(model.model, None, place))
+    return replace(model, tokenizer=capture.tokenizer_for(model.model, None, place))
 
 
 def bundled() -> Served:

@@ -18,7 +18,7 @@ from attnflow.web._schema import describe
 
 # The only files there are, by name: no part of a path in a request ever becomes a path on the disk.
 ASSETS = {
-    "viewer.js": "text/javascript", "viewer.css": "text/css", "live.js": "text/javascript", "live.css": "text/css",
+    "viewer.js": "text/javascript", "viewer.css": "text/css", "live.js": "text/javascript", "element.js": "text/javascript", "drop.js": "text/javascript", "live.css": "text/css",
     "question.js": "text/javascript", "stream.js": "text/javascript", "try.js": "text/javascript", "sign-in.js": "text/javascript", "icon.svg": "image/svg+xml",
 }  # fmt: skip
 
