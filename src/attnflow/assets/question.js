@@ -28,12 +28,11 @@ export function toHash(question) {
 const isWhole = (text) => /^-?\d+$/.test(text.trim());
 const position = (text) => (text === "" ? null : isWhole(text) ? Number(text) : text);
 
-/** What decides about the graph, as the server takes it. */
+/** What decides about the graph, as the server takes it. What was not chosen is left out: some methods stand on something else. */
 export function capturePart({ model, text, image, second, edges, heads, residual, target }) {
-  return {
-    model, edges, heads: isWhole(heads) ? Number(heads) : heads, residual: Number.isFinite(Number(residual)) ? Number(residual) : residual,
-    ...(image ? { image } : { text }), ...(second && !image ? { second } : {}), ...(target ? { target: position(target) } : {}),
-  };
+  const chosen = { edges, heads: isWhole(heads) ? Number(heads) : heads, residual: Number.isFinite(Number(residual)) ? Number(residual) : residual };
+  for (const name of Object.keys(chosen)) if (chosen[name] === DEFAULTS[name]) delete chosen[name];
+  return { model, ...chosen, ...(image ? { image } : { text }), ...(second && !image ? { second } : {}), ...(target ? { target: position(target) } : {}) };
 }
 
 /** The whole question, as the server takes it. */

@@ -33,14 +33,15 @@ class Answers:
     def explain(self, question: Question, watch: Watch) -> bytes:
         """The document of every method asked for, and what a reader of it wants to know."""
         start = time.perf_counter()
-        graph = self.graph(question, watch)
+        graphs = {name: self.graph(question, name, watch) for name in question.methods}
         captured = time.perf_counter()
+        graph = graphs[question.methods[0]]
         query = _opening(graph, question.query)
         level = checked_index(question.level, len(graph), "level")
         found, notes = [], []
         for name in question.methods:
             watch.check()
-            made, note = self._attributed(graph, name, query, question.rows, watch)
+            made, note = self._attributed(graphs[name], name, query, question.rows, watch)
             found.append(made)
             notes += [note] if note else []
         watch.check()
@@ -62,16 +63,17 @@ class Answers:
 
     def bottleneck(self, question: Question, watch: Watch) -> bytes:
         """The flow of one pair, as the document's `flows` hold it."""
-        graph = self.graph(question, watch)
+        graph = self.graph(question, None, watch)
         assert question.pair is not None
         found = bottleneck(graph, *question.pair, level=question.level)
         watch.check()
         [text] = render.document(found, bottlenecks=None)["texts"]
         return encoded(text["flows"][0])
 
-    def graph(self, question: Question, watch: Watch) -> AttentionGraph:
-        """The attention of the model on the input, mixed; from memory if it was asked for a moment ago."""
-        kept = self._graphs.get(question.captured)
+    def graph(self, question: Question, method: str | None, watch: Watch) -> AttentionGraph:
+        """The attention of the model on the input, mixed for a method; from memory if it was asked for a moment ago."""
+        key = question.captured(method)
+        kept = self._graphs.get(key)
         if kept is not None:
             return kept
         served = self.models[question.model]
@@ -79,10 +81,10 @@ class Answers:
         watch.tell("progress", {"what": "capture", "done": 0, "total": 1})
         with capture.watched(watch.check):
             found: AttentionGraph = capture.graph(
-                served.model, inputs, served.tokenizer, served.processor, **question.mixing
+                served.model, inputs, served.tokenizer, served.processor, **question.mixing(method)
             )
         graph = replace(found, options={**found.options, "model": served.name})  # instead of the folder it came from
-        self._graphs.put(question.captured, graph)
+        self._graphs.put(key, graph)
         return graph
 
     def _inputs(self, served: Served, question: Question) -> Any:

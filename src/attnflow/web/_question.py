@@ -11,16 +11,22 @@ from typing import Any
 from attnflow.methods import wanted_mixing
 from attnflow.web._schema import Schema, check
 
+USUAL = ("edges", "heads", "residual")  # which have a default
+OPTIONAL = ("target", "top_k", "threshold", "discard")
+
 
 @dataclass(frozen=True)
 class Question:
-    """A checked question. `mixing` are the options of capture and mix; `pair` is (query, input) of a flow."""
+    """A checked question. `chosen` are the options of capture and mix that it names, `usual` the others; `pair` is (query,
+    input) of a flow.
+    """
 
     model: str
     text: str | None
     second: str | None
     image: str | None
-    mixing: Mapping[str, Any]
+    usual: Mapping[str, Any]
+    chosen: Mapping[str, Any]
     methods: tuple[str, ...]
     query: int | str | None
     level: int
@@ -38,10 +44,13 @@ class Question:
         """How long the texts are, which is all that the log says of them."""
         return sum(map(len, self.texts))
 
-    @property
-    def captured(self) -> str:
+    def mixing(self, method: str | None) -> dict[str, Any]:
+        """How the graph of a method is made: what it stands on takes the place of what is usual, not of a choice."""
+        return {**self.usual, **(wanted_mixing(method) if method else {}), **self.chosen}
+
+    def captured(self, method: str | None) -> str:
         """The same for two questions that the same capture answers; nothing can be read from it."""
-        content = json.dumps([self.model, self.texts, self.image, sorted(self.mixing.items())])
+        content = json.dumps([self.model, self.texts, self.image, sorted(self.mixing(method).items())])
         return hashlib.sha256(content.encode()).hexdigest()
 
 
@@ -49,17 +58,16 @@ def question(asked: Any, schema: Schema) -> Question:
     """A body as a Question, checked by the schema that the API's description shows."""
     check(asked, schema)
     given = {name: one["default"] for name, one in schema["properties"].items() if "default" in one} | dict(asked)
-    usual = {name: given[name] for name in ("edges", "heads", "residual")}
-    # What the methods stand on (relevance adds its own residual) takes the place of a default, not of a choice.
-    mixing = usual | wanted_mixing(*given.get("methods", ())) | {name: asked[name] for name in usual if name in asked}
-    mixing |= {name: given[name] for name in ("target", "top_k", "threshold", "discard") if given.get(name) is not None}
-    mixing |= {"drop_special": True} if given["drop_special"] else {}
+    chosen = {name: asked[name] for name in (*USUAL, *OPTIONAL) if asked.get(name) is not None}
+    chosen |= {"residual": None} if "residual" in asked and asked["residual"] is None else {}
+    chosen |= {"drop_special": True} if given["drop_special"] else {}
     return Question(
         model=given["model"],
         text=given.get("text"),
         second=given.get("second"),
         image=given.get("image"),
-        mixing={name: _whole(value) for name, value in mixing.items()},
+        usual={name: given[name] for name in USUAL},
+        chosen={name: _whole(value) for name, value in chosen.items()},
         methods=tuple(given.get("methods", ())),
         query=_whole(given.get("query")),
         level=int(given["level"]),
