@@ -52,7 +52,7 @@ def test_edges_and_residual_are_asked_for(opened: Open, model: web.Served) -> No
     slider = page.get_by_role("slider", name="Residual share")
     slider.focus()
     slider.press("Home")
-    page.wait_for_function("() => document.querySelector('.panel .caption').textContent.includes('no residual')")
+    page.wait_for_function("() => document.querySelector('.viewer').textContent.includes('no residual')")
     answered(page)
     graph = own_graph(model, edges="chefer", residual=0)
     assert values(page, 0)["key"] == pytest.approx(af.rollout(graph).of(0)[2], rel=5e-3)

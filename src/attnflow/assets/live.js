@@ -43,7 +43,7 @@ class Live {
     this.modelSaid = element("span");
     this.edges = element("select", { onchange: changed });
     options(this.edges, choices.edges.map(({ name, needs_gradients: needs }) => [name, needs ? `${name} (gradients)` : name]));
-    this.residual = element("select", { onchange: () => { this.paintResidual(); this.soon(); } });
+    this.residual = element("select", { "aria-label": "Residual", onchange: () => { this.paintResidual(); this.soon(); } });
     options(this.residual, [["share", "a share"], ...choices.residuals.map((name) => [name, RESIDUALS[name] ?? name])]);
     this.slider = element("input", { type: "range", min: 0, max: 1, step: 0.05, "aria-label": "Residual share", oninput: () => this.paintResidual(), onchange: changed });
     this.drop = new Drop(() => this.imageCame());
