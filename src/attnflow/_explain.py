@@ -56,7 +56,9 @@ def attributed(graph: Any, method: Any, query: Any, level: Any, options: Mapping
     """A method over a captured graph, about the position that its output is read from if no query is given."""
     if query is None:
         predicted = graph.options.get("predicted") or ()
-        queries: Any = list(dict.fromkeys(one["row"] for one in predicted)) or [graph.options["query"]]
+        queries: Any = list(dict.fromkeys(one["row"] for one in predicted)) or list(
+            graph.options.get("queries") or [graph.options["query"]]
+        )
     else:
         queries = _listed(query)
     levels = None if level is None else _listed(level)

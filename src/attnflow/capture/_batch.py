@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import torch
 
+from attnflow.capture._image_text import PLACEHOLDERS, family_of, with_grids
 from attnflow.capture._inputs import Sample, tokens_of_ids
 from attnflow.capture._models import check_ids, check_length, device_of, takes
 from attnflow.capture._patches import patches_of, sizing
 from attnflow.capture._positions import Block, Mask
 from attnflow.errors import CaptureError, InvalidArgument
+from attnflow.images import Picture
 from attnflow.tokens import Tokens
 
 
@@ -61,7 +63,12 @@ def padded(model: Any, samples: Sequence[Sample], tokenizer: Any) -> Batch:
     return Batch(keywords, len(samples), source, target, list(samples))
 
 
-def from_keywords(model: Any, keywords: Mapping[str, Any], tokenizer: Any) -> Batch:
+def from_keywords(
+    model: Any,
+    keywords: Mapping[str, Any],
+    tokenizer: Any,
+    pictures: Sequence[Sequence[Picture | None]] | None = None,
+) -> Batch:
     """The model's own arguments, as they are. Masks say what is padding, on either side."""
     device = device_of(model)
     moved = {name: _tensor(name, value, device) for name, value in keywords.items()}
@@ -81,6 +88,11 @@ def from_keywords(model: Any, keywords: Mapping[str, Any], tokenizer: Any) -> Ba
     size = len(main)
     source = _block(moved.get("input_ids"), moved.get("inputs_embeds"), moved.get("attention_mask"), model, tokenizer)
     target = None
+    family = family_of(model)
+    if family == PLACEHOLDERS and "input_ids" in moved:
+        source = with_grids(source, model, moved, pictures)
+    elif family is not None and "pixel_values" in moved and "input_ids" in moved:
+        return _both(model, moved, source, pictures)
     if main is moved.get("pixel_values") and main is not None:
         return Batch({**sizing(model, main), **moved}, size, patches_of(model, main), None)
     if getattr(model.config, "is_encoder_decoder", False):
@@ -95,6 +107,18 @@ def from_keywords(model: Any, keywords: Mapping[str, Any], tokenizer: Any) -> Ba
             "decoder",
         )
     return Batch(moved, size, source, target)
+
+
+def _both(
+    model: Any, keywords: dict[str, Any], text: Block, pictures: Sequence[Sequence[Picture | None]] | None
+) -> Batch:
+    """An image and a text, each with positions of its own."""
+    pixels, count = keywords["pixel_values"], len(keywords["input_ids"])
+    if len(pixels) != count:
+        raise InvalidArgument(f"got {len(pixels)} images and {count} texts. Give one text for each image.")
+    if hasattr(model, "itm_head"):
+        text = replace(text, read_at=(0, "the first token of the text, which the match is read from"))
+    return Batch({**sizing(model, pixels), **keywords}, count, patches_of(model, pixels, pictures), text)
 
 
 # Arguments with one number for each position of a text: lists will do, and one text alone is a batch of one.

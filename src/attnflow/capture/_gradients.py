@@ -10,6 +10,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from attnflow.capture._levels import Seen
+from attnflow.capture._models import token_table
 from attnflow.errors import CaptureError
 
 _SOFTMAXES = (torch.softmax, torch.nn.functional.softmax, torch.Tensor.softmax)
@@ -51,7 +52,7 @@ def differentiable(model: Any) -> Iterator[None]:
             return output.detach().requires_grad_()
         return output
 
-    table = model.get_input_embeddings() if hasattr(model, "get_input_embeddings") else None
+    table = token_table(model)
     if any(parameter.is_inference() for parameter in model.parameters()):
         raise CaptureError(
             "the model was made under torch.inference_mode(), so no gradients can be recorded. Load it outside of it."

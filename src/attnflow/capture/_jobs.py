@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -13,12 +13,14 @@ import torch
 from attnflow.capture._batch import Batch, from_keywords, padded
 from attnflow.capture._foreign import arguments_of, batch_of, is_foreign, run
 from attnflow.capture._generate import continued, with_decoder
+from attnflow.capture._image_text import TOWERS, family_of
 from attnflow.capture._images import image_batches, image_kind, is_image, sees_only, shots_of
 from attnflow.capture._inputs import Sample, kind_of, samples_of
 from attnflow.capture._levels import Level, levels_of
 from attnflow.capture._models import check_length, length_limit, load, processor_for, takes, tokenizer_for
 from attnflow.capture._run import Reader, levels
 from attnflow.capture._session import borrowed
+from attnflow.capture._shown_and_read import is_pair, is_shown, scenes_of
 from attnflow.capture._targets import per_input
 from attnflow.errors import CaptureError, InvalidArgument
 
@@ -116,7 +118,19 @@ def opened(model: Any, inputs: Any, setting: Setting) -> tuple[Any, Any, str, An
         if kind.endswith("image"):
             return loaded, None, kind, shots_of(loaded, inputs, kind, setting.processor, name)
         return loaded, None, kind, inputs
+    family = family_of(loaded)
+    if family is not None and (is_pair(inputs) or (isinstance(inputs, list) and inputs and is_pair(inputs[0]))):
+        kind = "many scene" if isinstance(inputs, list) else "scene"
+        scenes = scenes_of(loaded, inputs, family, setting.processor, name)
+        return loaded, _tokenizer_beside(loaded, setting, name), kind, scenes
+    if family == TOWERS and not isinstance(inputs, Mapping):
+        name = name or getattr(loaded, "name_or_path", None) or None
+        part = is_shown(inputs) or (isinstance(inputs, torch.Tensor) and inputs.is_floating_point())
+        tower = loaded.vision_model if part else loaded.text_model
+        return opened(tower, inputs, replace(setting, **_beside(loaded, setting, name, image=part)))
     if is_image(inputs):
+        if family is not None:
+            raise CaptureError(f"{type(loaded).__name__} sees and reads: give a pair (image, text).")
         raise CaptureError(f"{type(loaded).__name__} reads no images. Give a vision model, or another input.")
     kind = kind_of(inputs, words=setting.words)
     if kind.endswith("array"):
@@ -130,6 +144,18 @@ def opened(model: Any, inputs: Any, setting: Setting) -> tuple[Any, Any, str, An
     if kind == "keywords":
         return loaded, tokenizer, kind, inputs
     return loaded, tokenizer, kind, _samples(loaded, inputs, kind, tokenizer, setting)
+
+
+def _tokenizer_beside(model: Any, setting: Setting, name: str | None) -> Any:
+    return setting.tokenizer or processor_for(model, setting.processor, name).tokenizer
+
+
+def _beside(model: Any, setting: Setting, name: str | None, *, image: bool) -> dict[str, Any]:
+    """Tokenizer or processor for one tower, which lie beside the whole model."""
+    if image:
+        return {"processor": setting.processor or (processor_for(model, None, name) if name else None)}
+    given = getattr(setting.processor, "tokenizer", None)
+    return {"tokenizer": setting.tokenizer or given or (tokenizer_for(model, None, name) if name else None)}
 
 
 def _samples(model: Any, inputs: Any, kind: str, tokenizer: Any, setting: Setting) -> list[Sample]:
@@ -154,6 +180,14 @@ def _samples(model: Any, inputs: Any, kind: str, tokenizer: Any, setting: Settin
 
 def batches(model: Any, source: Any, kind: str, tokenizer: Any, setting: Setting) -> Iterator[Batch]:
     """Batches of the model's arguments, generated text included."""
+    if kind.endswith("scene"):
+        if setting.generate is not None:
+            raise InvalidArgument(
+                "generate= needs text alone. Call model.generate yourself and give image and whole text."
+            )
+        for one in source:
+            yield from_keywords(model, one.keywords, tokenizer, [one.pictures])
+        return
     if kind.endswith("image"):
         yield from image_batches(model, source, setting.batch_size)
         return
@@ -179,7 +213,7 @@ def batches(model: Any, source: Any, kind: str, tokenizer: Any, setting: Setting
 
 def samples_in(model: Any, source: Any, kind: str, tokenizer: Any) -> list[Sample]:
     """Samples one by one, for what changes or repeats an input; the model's own arguments count if they are token ids."""
-    if kind.endswith("image"):
+    if kind.endswith(("image", "scene")):
         raise CaptureError(
             "this changes tokens one by one, and an image has none. Captum works on pixel values as they are."
         )

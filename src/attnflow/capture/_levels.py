@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 
+from attnflow.capture._image_text import CROSSING, TOWERS, family_of, sees
 from attnflow.errors import CaptureError
 
 _CROSS = re.compile(r"cross|encoder_attn|enc_?dec|encoder_decoder", re.IGNORECASE)
@@ -81,11 +82,23 @@ def levels_of(model: torch.nn.Module, calls: Sequence[Seen]) -> list[Level]:
         after = places[number + 1] if number + 1 < len(places) else None
         if not shared and place and (after is None or after[0] != place[0]):
             levels += [_without(call, i) for i in range(place[1] + 1, place[2])]
-    return _told_apart(levels)
+    named = _told_apart(levels)
+    family = family_of(model)
+    return [_image_or_text(level, family) for level in named] if family in (TOWERS, CROSSING) else named
+
+
+def _image_or_text(level: Level, family: str) -> Level:
+    """The encoder is the eye and the decoder the reader, which in a tower of its own attends to nothing but itself."""
+    words = {"encoder": "image", "decoder": "text"}
+    name, kind = (" ".join(words.get(word, word) for word in text.split()) for text in (level.name, level.kind))
+    return replace(level, name=name.removesuffix(" self") if family == TOWERS else name, kind=kind)
 
 
 def place_of(model: torch.nn.Module, path: str, unequal: bool) -> tuple[str, bool]:
     """Which side of an encoder-decoder model a call is on, and whether it attends to the other side's positions."""
+    if family_of(model) in (TOWERS, CROSSING):
+        side = "encoder" if sees(path) else "decoder"
+        return side, side == "decoder" and bool(_CROSS.search(_own_name(path)))
     if not getattr(getattr(model, "config", None), "is_encoder_decoder", False):
         return "", False
     side = _side(path)

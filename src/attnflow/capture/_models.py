@@ -172,9 +172,18 @@ def _position_table(model: torch.nn.Module) -> int | None:
     return None
 
 
+def token_table(model: Any) -> Any:
+    """The layer that looks up the vectors of tokens (or cuts patches); of a model with two towers, the text's. None if unknown."""
+    try:
+        return model.get_input_embeddings() if hasattr(model, "get_input_embeddings") else None
+    except NotImplementedError:
+        text = getattr(model, "text_model", None)
+        return None if text is None or text is model else token_table(text)
+
+
 def check_ids(model: Any, ids: list[int], tokenizer: Any) -> None:
     """Token ids that the model has no embedding for come from another model's tokenizer."""
-    table = model.get_input_embeddings() if hasattr(model, "get_input_embeddings") else None
+    table = token_table(model)
     count = getattr(table, "num_embeddings", None)
     if count is None or not ids:
         return

@@ -34,4 +34,7 @@ def with_mean(graph: AttentionGraph) -> AttentionGraph:
     )
     passive = np.pad(graph.passive, ((0, 0), (0, 1)))
     options = {**graph.options, "query": count, "query_is": "the mean of the patches"}
+    if "queries" in options:  # a score of image and text, read in both
+        options["queries"] = [count, *options["queries"][1:]]
+        options["query_is"] += " and the last token of the text, which make the score"
     return AttentionGraph(stored, named, graph.names, graph.kinds, passive, options, signed=graph.signed)

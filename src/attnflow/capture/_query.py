@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from attnflow.capture._batch import Batch
+from attnflow.capture._image_text import sees
 from attnflow.capture._inputs import Sample
 from attnflow.errors import CaptureError
 
@@ -50,7 +51,8 @@ def is_causal(model: Any) -> bool:
     names = [type(module).__name__ for module in model.modules()]
     if is_masked_lm(model) or any(name in _TWO_WAY for name in names[:2]):
         return False
-    flags = [getattr(module, "is_causal", None) for module in model.modules() if "ttention" in type(module).__name__]
+    reading = [module for path, module in model.named_modules() if not sees(path)]
+    flags = [getattr(module, "is_causal", None) for module in reading if "ttention" in type(module).__name__]
     known = [flag for flag in flags if isinstance(flag, bool)]
     if known:
         return all(known)
@@ -74,9 +76,10 @@ def positions_of(model: Any, batch: Batch, tokenizer: Any) -> list[int | None]:
     import numpy as np
 
     if batch.target is not None:
-        sizes = batch.keywords.get("decoder_input_ids")
+        sizes = batch.keywords.get("decoder_input_ids", batch.keywords.get("input_ids"))
         width = 1 if sizes is None else int(sizes.shape[1])
-        return [int(np.flatnonzero(batch.target.real(i, width))[-1]) for i in range(batch.size)]
+        last = 0 if batch.target.read_at else -1
+        return [int(np.flatnonzero(batch.target.real(i, width))[last]) for i in range(batch.size)]
     if "input_ids" not in batch.keywords or batch.source.kept is None:
         return [None] * batch.size
     found: list[int | None] = []

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from attnflow.capture._blocks import Axis, Mask, axis_of, place
 from attnflow.capture._edges import OWN, Choice
 from attnflow.capture._generate import rows_written
+from attnflow.capture._image_text import TOWERS, family_of
 from attnflow.capture._jobs import Job
 from attnflow.capture._levels import Level
 from attnflow.capture._patches import Patches
@@ -109,7 +110,8 @@ def _axis(job: Job, found: Sequence[Level], item: int) -> Axis:
     """The input's positions. Where the model makes them itself (audio), the first level says how many there are."""
     seen = [(level, level.seen) for level in found if level.seen is not None]
     sink = any(one.sink for _, one in seen)
-    first = next(one.queries for _, one in seen if not one.cross)
+    own = [(level.side, one.queries) for level, one in seen if not one.cross]
+    first = next((queries for side, queries in own if side != "decoder"), own[0][1])
     batch, name = job.batch, type(job.model).__name__
     source = batch.source.real(item, next((one.keys for level, one in seen if level.cross), first))
     source_tokens = batch.source.labels(item, int(source.sum()), "frame " if batch.source.kept is None else "")
@@ -139,24 +141,40 @@ def _array(tensor: torch.Tensor) -> NDArray[Any]:
     return array
 
 
+def _read_at(job: Job, item: int, axis: Axis) -> tuple[list[int], str]:
+    """The positions that the output is read from (usually one), and what they are called."""
+    batch, real = job.batch, np.flatnonzero(axis.source)
+    first = batch.source.read_at
+    if axis.target is None or batch.target is None:
+        if first is not None:
+            return [first[0]], first[1]
+        rows = batch.keywords.get("input_ids")
+        ids = None if rows is None or batch.source.kept is None else [int(rows[item][i]) for i in real]
+        query, why = default_query(job.model, ids, job.tokenizer, count=len(real))
+        return [query], why
+    block = axis.target_start, int(axis.target.sum())
+    if first is not None and family_of(job.model) == TOWERS:
+        return [first[0], sum(block) - 1], f"{first[1]} and the last token of the text, which make the score"
+    if batch.target.read_at is not None:
+        return [block[0] + batch.target.read_at[0]], batch.target.read_at[1]
+    query, why = default_query(job.model, None, job.tokenizer, second=block)
+    return [query], why
+
+
 def _said(job: Job, item: int, axis: Axis, kept: Mask) -> dict[str, Any]:
     """What a reader of the result wants to know: which model, where its output is read, which row wrote which token."""
     batch, said = job.batch, {"model": getattr(job.model, "name_or_path", "") or type(job.model).__name__}
-    real = np.flatnonzero(axis.source)
-    rows = batch.keywords.get("input_ids")
-    ids = None if rows is None or batch.source.kept is None else [int(rows[item][i]) for i in real]
-    second = None if axis.target is None else (axis.target_start, int(axis.target.sum()))
-    if batch.source.read_at is not None and second is None:
-        query, why = batch.source.read_at
-    else:
-        query, why = default_query(job.model, ids, job.tokenizer, second=second, count=len(real))
+    queries, why = _read_at(job, item, axis)
     # Where special tokens were dropped, positions move up; one that was dropped itself leaves the last one before it.
     moved = np.maximum(np.cumsum(kept) - 1, 0)
     said |= {
-        "query": int(moved[query]),
-        "query_is": why if kept[query] else f"the last token before {why}, which was dropped",
+        "query": int(moved[queries[0]]),
+        "query_is": why if kept[queries].all() else f"the last token before {why}, which was dropped",
     }
+    if len(queries) > 1:
+        said["queries"] = moved[queries].tolist()
+    second = None if axis.target is None else axis.target_start
     if batch.samples and batch.samples[item].predicted:
-        written = rows_written(batch.samples[item], job.tokenizer, 0 if second is None else second[0])
+        written = rows_written(batch.samples[item], job.tokenizer, second or 0)
         said["predicted"] = [{**one, "row": int(moved[one["row"]])} for one in written if kept[one["row"]]]
     return said

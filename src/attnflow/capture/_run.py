@@ -12,6 +12,8 @@ from attnflow.capture._batch import Batch
 from attnflow.capture._by_rule import ByRule
 from attnflow.capture._eager import seen_in
 from attnflow.capture._gradients import SoftmaxWatch, differentiable, record
+from attnflow.capture._hooked import returned_weights
+from attnflow.capture._image_text import CROSSING, family_of
 from attnflow.capture._levels import Level, Seen, levels_of
 from attnflow.capture._models import takes
 from attnflow.capture._query import positions_of
@@ -69,6 +71,8 @@ def _forward(model: Any, batch: Batch, reader: Reader) -> tuple[Any, list[Seen]]
             f"{type(model).__name__} has attention code of its own, which hands out its weights and not the call with its values. "
             f"{reader.what} cannot be used here; the edges attention, gradient and chefer with a residual that is given can."
         )
+    if family_of(model) == CROSSING and batch.target is not None:
+        return _by_hooks(model, batch, reader)
     watch = SoftmaxWatch() if isinstance(reader, Record) and reader.gradients else None
     with eagerly(model), watch or nullcontext():
         outputs = _with_attentions(model, batch)
@@ -78,6 +82,17 @@ def _forward(model: Any, batch: Batch, reader: Reader) -> tuple[Any, list[Seen]]
     if watch:
         watch.originals(seen)
     return outputs, seen
+
+
+def _by_hooks(model: Any, batch: Batch, reader: Stream | Record) -> tuple[Any, list[Seen]]:
+    """The weights that each attention module returns."""
+    seen: list[Seen] = []
+
+    def keep(path: str, weights: torch.Tensor) -> None:
+        seen.append(Seen(path, reader.mixed(len(seen), weights) if isinstance(reader, Stream) else weights))
+
+    with returned_weights(model, keep):
+        return forward(model, batch), seen
 
 
 def _with_attentions(model: Any, batch: Batch) -> Any:

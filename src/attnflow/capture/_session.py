@@ -18,6 +18,7 @@ import torch
 
 from attnflow.capture._attend import attend
 from attnflow.capture._call import Call
+from attnflow.capture._image_text import PLACEHOLDERS, family_of, sees
 from attnflow.capture._watched import ask_before_layers, current
 from attnflow.errors import CaptureError
 
@@ -54,6 +55,7 @@ def borrowed(model: torch.nn.Module) -> Iterator[None]:
         ask_before_layers(model, undo)
         # Not model.eval(): submodules may differ, and each gets its own mode back.
         for module in model.modules():
+            undo.callback(_unhook, module, set(module._forward_hooks), hooked=_HOOKED in vars(module))
             if module.training:
                 undo.callback(setattr, module, "training", True)
                 module.training = False
@@ -64,7 +66,9 @@ def borrowed(model: torch.nn.Module) -> Iterator[None]:
 def reading(model: torch.nn.Module, reader: Reader) -> Iterator[None]:
     """While the block lasts, `reader` answers the attention calls of this model that are made by this thread."""
     _register()
-    session = _Session({module: path for path, module in model.named_modules()}, reader)
+    eye = family_of(model) == PLACEHOLDERS  # whose patches are the decoder's tokens, but not the graph's
+    paths = {module: path for path, module in model.named_modules() if not (eye and sees(path))}
+    session = _Session(paths, reader)
     with ExitStack() as undo:
         for config in interface_configs(model):
             undo.callback(setattr, config, "_attn_implementation_internal", config._attn_implementation_internal)
@@ -80,16 +84,14 @@ def eagerly(model: torch.nn.Module) -> Iterator[None]:
         for config in configs(model):
             undo.callback(setattr, config, "_attn_implementation_internal", config._attn_implementation_internal)
             config._attn_implementation_internal = "eager"
-        for module in model.modules():
-            undo.callback(_unhook, module, set(module._forward_hooks), dict(vars(module)))
         yield
 
 
-def _unhook(module: torch.nn.Module, hooks: set[int], before: dict[str, Any]) -> None:
-    """Take away the hooks that transformers leaves on a model once its attentions were asked for."""
+def _unhook(module: torch.nn.Module, hooks: set[int], *, hooked: bool) -> None:
+    """Take away the hooks that transformers leaves on a model once attentions or states of its layers were asked for."""
     for number in set(module._forward_hooks) - hooks:
         del module._forward_hooks[number]
-    if _HOOKED not in before:
+    if not hooked:
         vars(module).pop(_HOOKED, None)
 
 

@@ -38,6 +38,9 @@ def values(
 
     `positions` say where each input's output is read; None where there is one output for the whole input.
     """
+    scores = getattr(outputs, "logits_per_image", None)
+    if isinstance(scores, torch.Tensor) and all(target is None for target in targets):
+        return scores.diagonal()  # each image with its own text
     functions = [target for target in targets if callable(target)]
     if functions:
         return _by_function(functions[0], outputs, len(targets))
@@ -132,7 +135,7 @@ def token_id(tokenizer: Any, name: str) -> int:
 
 
 def _logits(outputs: Any) -> Any:
-    for field in ("logits", "prediction_logits", "start_logits"):
+    for field in ("logits", "prediction_logits", "start_logits", "itm_score", "logits_per_image"):
         value = getattr(outputs, field, None)
         if isinstance(value, torch.Tensor):
             return value
