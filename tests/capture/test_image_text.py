@@ -187,6 +187,8 @@ def test_each_tower_alone(name: str) -> None:
     np.testing.assert_allclose(
         text.levels, both.only("text").levels[:, count : count + 7, count : count + 7], atol=CLOSE
     )
+    assert text.options["query"] == 6
+    assert text.options["query_is"] == "the last token, which the text's vector is read from"
     shot = capture.graph(model, np.zeros((40, 60, 3), dtype=np.uint8), processor=processor(name))
     assert shot.tokens.grids[0].picture.width == 60
 

@@ -38,6 +38,8 @@ def default_query(
         return mask, "the masked position"
     if is_causal(model):
         return count - 1, "the last token, which the next one is read from"
+    if type(model).__name__.startswith(_TEXT_TOWERS):
+        return count - 1, "the last token, which the text's vector is read from"
     first = getattr(tokenizer, "cls_token_id", None)
     if ids is not None and first is not None and first in ids:
         return list(ids).index(first), "the class token"
@@ -60,6 +62,9 @@ def is_causal(model: Any) -> bool:
         "CausalLM" in name or name in _ONE_WAY for name in names[:2]
     )
 
+
+# Text halves of models that compare texts with images: they read the end of the text.
+_TEXT_TOWERS = ("CLIPText", "MetaClip2Text", "SiglipText", "Siglip2Text")
 
 # Models without the flag, by what they are.
 _TWO_WAY = frozenset({"XLNetModel"})

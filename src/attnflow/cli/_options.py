@@ -110,7 +110,9 @@ _CAPTURE = (
         help="For edges with gradients: the output they are of; the predicted one by default.",
     ),
     click.option(
-        "--second", metavar="TEXT", help="A second text: of a sentence pair, or what an encoder-decoder model writes."
+        "--second",
+        metavar="TEXT",
+        help="A second text: of a sentence pair, what an encoder-decoder model writes, or the text beside an image.",
     ),
     click.option(
         "--generate",

@@ -33,7 +33,7 @@ def patches(views: Sequence[View], choice: Choice) -> Figure:
     columns = min(len(maps), 4)
     lines = -(-len(maps) // columns)
     figure = Drawing(
-        figsize=(columns * (side + 0.15) + 0.8, lines * (side * min(tall, 1.8) + 0.8)), layout="constrained"
+        figsize=(columns * (side + 0.15) + 0.8, lines * (side * min(tall, 1.8) + 1.1)), layout="constrained"
     )
     axes = figure.subplots(lines, columns, squeeze=False)
     only = [Panel(p.view, found.ravel(), _counted(p, grid, choice), p.text) for p, grid, found in maps]
