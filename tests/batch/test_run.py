@@ -20,14 +20,10 @@ import pytest
 
 import attnflow as af
 from attnflow import batch
+from tests.batch.compare import answers, same
 from tests.batch.corpus import POISON, records, texts, write_jsonl
 from tests.batch.methods import deadly
 from tests.cli.command import ATTNFLOW, bad, environment, good, run
-
-
-def answers(folder: Path) -> polars.DataFrame:
-    """In the order of the input."""
-    return polars.read_parquet(folder / "*.parquet").sort("input", "method")
 
 
 @pytest.fixture(scope="module")
@@ -54,13 +50,6 @@ def test_every_row_of_the_input_is_there_once(whole: polars.DataFrame) -> None:
     failed = whole.filter(polars.col("error").is_not_null())
     assert failed["input"].to_list() == list(range(7, 300, 30))
     assert whole["label"].to_list() == ["a", "b"] * 150
-
-
-def same(one: polars.DataFrame, other: polars.DataFrame) -> bool:
-    """To the rounding of float32."""
-    pairs = zip(one["scores"].to_list(), other["scores"].to_list(), strict=True)
-    close = all(a == b if a is None or b is None else np.allclose(a, b, atol=2e-6) for a, b in pairs)
-    return close and one.drop("scores").equals(other.drop("scores"))
 
 
 def test_killed_and_started_again(corpus: Path, whole: polars.DataFrame, tmp_path: Path) -> None:

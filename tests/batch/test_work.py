@@ -5,13 +5,16 @@ from __future__ import annotations
 import io
 import json
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+import transformers
 from hypothesis import given
 from hypothesis import strategies as st
+from PIL import Image
 
 import attnflow as af
 from attnflow.batch._job import Job
@@ -19,6 +22,7 @@ from attnflow.batch._rows import Row, kind_of, length_of
 from attnflow.batch._schema import SCHEMA
 from attnflow.batch._work import DEADLY, Work, groups
 from tests.batch.corpus import JOB, POISON, part_of, texts
+from tests.capture import vision_zoo
 
 
 def rows_of(work: Work, values: list[Any], **options: Any) -> list[dict[str, Any]]:
@@ -172,3 +176,23 @@ def test_a_wrong_option_is_found_before_anything_starts(methods: Any, options: d
 def test_an_option_goes_to_the_methods_that_have_it(work: Work) -> None:
     rows = rows_of(with_job(work, ["rollout", "flow"], {"normalise": True}), ["the key to the dog"])
     assert all(math.isclose(sum(row["scores"]), 1, abs_tol=1e-5) for row in rows)
+
+
+def test_images_of_every_make(tmp_path: Path) -> None:
+    model = vision_zoo.build("ViT").eval()
+    processor = transformers.ViTImageProcessor(size={"height": vision_zoo.SIDE, "width": vision_zoo.SIDE})
+    pixels = np.random.default_rng(3).integers(0, 255, (40, 30, 3), dtype=np.uint8)
+    Image.fromarray(pixels).save(tmp_path / "a.png")
+    (tmp_path / "broken.png").write_bytes((tmp_path / "a.png").read_bytes()[:500])
+    Image.fromarray(pixels[:, ::-1]).save(tmp_path / "c.png")
+    seeing = Work(Job.of("rollout", {}, **{**JOB, "model": model, "processor": processor}), {"label": "string"})
+    rows = rows_of(
+        seeing, [tmp_path / "a.png", tmp_path / "broken.png", tmp_path / "c.png", (tmp_path / "a.png").read_bytes()]
+    )
+    assert [row["error"] is None for row in rows] == [True, False, True, True]
+    for row, name in zip((rows[0], rows[2], rows[3]), ("a", "c", "a"), strict=True):
+        own = af.explain(tmp_path / f"{name}.png", model, processor=processor)
+        np.testing.assert_allclose(row["scores"], own.scores[0, 0], atol=2e-6)
+        [grid] = own.tokens.grids
+        assert row["grid"] == [grid.rows, grid.columns, grid.offset]
+        assert len(row["options"]) < 2000

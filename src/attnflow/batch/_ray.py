@@ -8,7 +8,9 @@ done again.
 from __future__ import annotations
 
 import logging
+import os
 import pickle
+import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -36,15 +38,13 @@ def on_ray(
         ]  # Ray moves to disk what does not fit in memory
         if not blocks:
             return
-        here = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
-            ray.get_runtime_context().get_node_id(), soft=False
-        )
+        here = {f"node:{ray.util.get_node_ip_address()}": 0.001}  # which every node has of itself
         each, most = _share(ray.cluster_resources())
         count = min(workers or most, len(blocks))
         setting = ray.put((job, dict(types), "cuda" if "num_gpus" in each else None))
         answers = (
             ray.data.from_arrow_refs(blocks)
-            .map_batches(_read, batch_size=None, batch_format="pyarrow", num_cpus=0, scheduling_strategy=here)
+            .map_batches(_read, batch_size=None, batch_format="pyarrow", num_cpus=0, resources=here)
             .map_batches(
                 _Actor, fn_constructor_args=(setting,), batch_size=None, batch_format="pyarrow",
                 compute=ray.data.ActorPoolStrategy(size=count), **each,
@@ -116,9 +116,10 @@ def _share(resources: Mapping[str, float]) -> tuple[dict[str, float], int]:
 
 
 def _library() -> Any:
+    os.environ.setdefault("RAY_DATA_USAGE_DISABLED", "1")  # nobody asked for reports on what is run here
     try:
         import ray.data
-        import ray.util.scheduling_strategies
+        import ray.util
     except ImportError:
         raise MissingExtra("ray, which engine='ray' needs,", extra="ray") from None
     return ray
@@ -148,14 +149,29 @@ def _cluster(ray: Any, address: str | None) -> Iterator[None]:
             )
         yield
         return
+    if address is not None:
+        _check_reached(address)
     quiet = {"log_to_driver": False, "logging_level": "ERROR", "configure_logging": False}
     try:
         ray.init(address=address or "auto", **quiet)
-    except ConnectionError as error:
+    except ConnectionError:
         if address is not None:
-            raise InvalidArgument(f"there is no Ray cluster at {address}: {str(error).splitlines()[0]}") from None
+            raise InvalidArgument(f"what answers at {address} is not a Ray cluster.") from None
         ray.init(**quiet)
     try:
         yield
     finally:
         ray.shutdown()
+
+
+def _check_reached(address: str) -> None:
+    """Ray itself asks for many minutes before it says that nobody is there."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not (host and port.isdigit()):
+        raise InvalidArgument(
+            f"the address of a Ray cluster is HOST:PORT, got {address!r}. `ray start --head` prints it."
+        )
+    try:
+        socket.create_connection((host, int(port)), timeout=10).close()
+    except OSError as error:
+        raise InvalidArgument(f"there is no Ray cluster at {address}: {error.strerror or error}.") from None

@@ -133,9 +133,9 @@ def _opened(value: Any) -> Any:
         return value
     from PIL import Image
 
-    image = Image.open(BytesIO(value.content) if isinstance(value.content, bytes) else value.content)
+    image = Image.open(BytesIO(value.content if isinstance(value.content, bytes) else value.content.read_bytes()))
     image.load()  # what is damaged shows now
-    return image.convert("RGB")
+    return image
 
 
 def _said(error: Exception) -> str:

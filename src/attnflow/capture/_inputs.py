@@ -182,8 +182,8 @@ def _special(tokenizer: Any, ids: Sequence[int]) -> list[bool]:
     """Special tokens. The unknown word and the mask stand for words of the text, so they are none."""
     words = {getattr(tokenizer, "unk_token_id", None), getattr(tokenizer, "mask_token_id", None)}
     special = set(getattr(tokenizer, "all_special_ids", ())) - words
-    added = getattr(tokenizer, "added_tokens_decoder", {})
-    special |= {i for i, token in added.items() if getattr(token, "special", False) and i not in words}
+    added = getattr(tokenizer, "added_tokens_decoder", {})  # of thousands of tokens, in some
+    special |= {i for i in set(map(int, ids)) - words if getattr(added.get(i), "special", False)}
     return [int(i) in special for i in ids]
 
 

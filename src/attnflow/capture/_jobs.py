@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
@@ -18,6 +19,7 @@ from attnflow.capture._images import image_batches, image_kind, is_image, sees_o
 from attnflow.capture._inputs import Sample, kind_of, samples_of
 from attnflow.capture._levels import Level, levels_of
 from attnflow.capture._models import check_length, length_limit, load, processor_for, takes, tokenizer_for
+from attnflow.capture._query import is_causal
 from attnflow.capture._run import Reader, levels
 from attnflow.capture._session import borrowed
 from attnflow.capture._shown_and_read import is_pair, is_shown, scenes_of
@@ -50,6 +52,11 @@ class Job:
     tokenizer: Any
     batch: Batch
     reader: Reader
+
+    @cached_property
+    def causal(self) -> bool:
+        """Whether it is a decoder, which takes a walk through all modules to know."""
+        return is_causal(self.model)
 
 
 def each(

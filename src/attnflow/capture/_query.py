@@ -25,18 +25,18 @@ def read_position(model: Any, ids: Sequence[int], tokenizer: Any, *, second: int
 
 
 def default_query(
-    model: Any, ids: Sequence[int] | None, tokenizer: Any, *, second: tuple[int, int] | None = None, count: int = 0
+    ids: Sequence[int] | None, tokenizer: Any, *, causal: bool, second: tuple[int, int] | None = None, count: int = 0
 ) -> tuple[int, str]:
     """The position on the graph's axis that the output is read from, and how one would say so.
 
-    `second` is (start, length) of the decoder's block.
+    `causal` is what `is_causal` says of the model; `second` is (start, length) of the decoder's block.
     """
     if second is not None:
         return second[0] + second[1] - 1, "the last token of the decoder, which the next one is read from"
     mask = _masked(ids or (), tokenizer)
-    if mask is not None and not is_causal(model):
+    if mask is not None and not causal:
         return mask, "the masked position"
-    if is_causal(model):
+    if causal:
         return count - 1, "the last token, which the next one is read from"
     if type(model).__name__.startswith(_TEXT_TOWERS):
         return count - 1, "the last token, which the text's vector is read from"
