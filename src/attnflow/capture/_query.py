@@ -25,7 +25,13 @@ def read_position(model: Any, ids: Sequence[int], tokenizer: Any, *, second: int
 
 
 def default_query(
-    ids: Sequence[int] | None, tokenizer: Any, *, causal: bool, second: tuple[int, int] | None = None, count: int = 0
+    model: Any,
+    ids: Sequence[int] | None,
+    tokenizer: Any,
+    *,
+    causal: bool,
+    second: tuple[int, int] | None = None,
+    count: int = 0,
 ) -> tuple[int, str]:
     """The position on the graph's axis that the output is read from, and how one would say so.
 

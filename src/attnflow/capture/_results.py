@@ -150,14 +150,14 @@ def _read_at(job: Job, item: int, axis: Axis) -> tuple[list[int], str]:
             return [first[0]], first[1]
         rows = batch.keywords.get("input_ids")
         ids = None if rows is None or batch.source.kept is None else [int(rows[item][i]) for i in real]
-        query, why = default_query(ids, job.tokenizer, causal=job.causal, count=len(real))
+        query, why = default_query(job.model, ids, job.tokenizer, causal=job.causal, count=len(real))
         return [query], why
     block = axis.target_start, int(axis.target.sum())
     if first is not None and family_of(job.model) == TOWERS:
         return [first[0], sum(block) - 1], f"{first[1]} and the last token of the text, which make the score"
     if batch.target.read_at is not None:
         return [block[0] + batch.target.read_at[0]], batch.target.read_at[1]
-    query, why = default_query(None, job.tokenizer, causal=True, second=block)
+    query, why = default_query(job.model, None, job.tokenizer, causal=True, second=block)
     return [query], why
 
 
