@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import transformers
 
 from attnflow import capture
 from attnflow.errors import CaptureError, InvalidArgument
@@ -146,3 +147,27 @@ def test_shapley_values_are_drawn_from_the_seed() -> None:
 
     np.testing.assert_array_equal(draw(1), draw(1))
     assert not np.array_equal(draw(1), draw(2))
+
+
+@pytest.mark.parametrize("replace", ["mean", "blank"])
+def test_patches_of_an_image_are_replaced_in_its_pixels(replace: str) -> None:
+    config: Any = transformers.ViTConfig(
+        hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=24, image_size=8, patch_size=4, num_labels=3,
+        initializer_range=0.4,
+    )  # fmt: skip
+    torch.manual_seed(0)
+    model: Any = transformers.ViTForImageClassification(config).eval()
+    pixels = torch.rand(3, 8, 8)
+    found = capture.ablation(model, pixels, target=1, replace=replace)
+    assert found.removable.tolist() == [False, True, True, True, True]  # the class token, four patches
+    filler = pixels.mean(dim=(1, 2), keepdim=True) if replace == "mean" else torch.zeros(3, 1, 1)
+    altered = pixels.clone()
+    altered[:, :4, 4:] = filler  # the second patch
+    altered[:, 4:, :4] = filler  # the third
+    kept = np.array([[True, True, False, False, True], [True] * 5])
+    with torch.no_grad():
+        expected = model(pixel_values=torch.stack([altered, pixels])).logits.softmax(-1)[:, 1].numpy()
+    np.testing.assert_allclose(found(kept), expected, atol=1e-6)
+    assert found.value == pytest.approx(expected[1], abs=1e-6)
+    with pytest.raises(InvalidArgument, match="cannot replace a patch by 'unk'"):
+        capture.ablation(model, pixels, replace="unk")

@@ -13,6 +13,7 @@ import torch
 from numpy.typing import NDArray
 
 from attnflow.capture._batch import Batch, padded
+from attnflow.capture._images import image_batches
 from attnflow.capture._inputs import Sample
 from attnflow.capture._jobs import Setting, opened, samples_in
 from attnflow.capture._models import check_weights
@@ -68,13 +69,21 @@ def ablation(
     """Any set of tokens replaced at once: an Ablation, or a list of them for a list of inputs.
 
     `replace`: "unk", "mask" or "pad", those tokens; "remove", which takes tokens out; "mean", the mean of the token table's
-    vectors. Which one it is changes how maps rank, so use more than one. `target` as in `blank_out`.
+    vectors. Of images, patches are replaced: by "mean", the image's mean colour, or "blank", 0 as the model sees it. Which one it
+    is changes how maps rank, so use more than one. `target` as in `blank_out`.
     """
-    if replace not in REPLACEMENTS:
-        raise InvalidArgument(f"cannot replace a token by {replace!r}." + suggest(replace, REPLACEMENTS))
     setting = Setting(tokenizer, target=target, words=words, truncate=truncate, batch_size=batch_size)
     loaded, tokenizer, kind, source = opened(model, inputs, setting)
     check_weights(loaded)
+    if kind.endswith("image"):
+        from attnflow.capture._patch_ablation import of_patches
+
+        singles = list(image_batches(loaded, source, 1))
+        pairs = zip(singles, per_input(target, len(singles)), strict=True)
+        patched = [of_patches(loaded, batch, one, replace, batch_size) for batch, one in pairs]
+        return patched if kind.startswith("many ") else patched[0]
+    if replace not in REPLACEMENTS:
+        raise InvalidArgument(f"cannot replace a token by {replace!r}." + suggest(replace, REPLACEMENTS))
     samples = samples_in(loaded, source, kind, tokenizer)
     found = [
         _of(loaded, sample, tokenizer, one, replace, batch_size)

@@ -84,7 +84,8 @@ class Subject:
                 "data is a list of inputs, at least one: texts, pairs of texts or lists of token ids."
             )
         loaded: Any = capture.load(model)
-        tokenizer = capture.tokenizer_for(loaded, tokenizer, model if isinstance(model, str) else None)
+        if getattr(loaded, "main_input_name", "") != "pixel_values":
+            tokenizer = capture.tokenizer_for(loaded, tokenizer, model if isinstance(model, str) else None)
         subject = cls(loaded, tokenizer, inputs, [target] * len(inputs) if not isinstance(target, list) else target, **options)  # fmt: skip
         for number, one in enumerate(subject.ablations("mean")):  # needs no token of its own
             if not callable(one.target):
