@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -58,7 +58,7 @@ def intervals(bars: Sequence[Bar], title: str, axis: str, path: Path, *, zero: b
     return f"![{title}]({path.name}.png)"
 
 
-def lines(series: dict[str, Sequence[float]], title: str, axis: str, path: Path) -> str:
+def lines(series: Mapping[str, Sequence[float]], title: str, axis: str, path: Path) -> str:
     """One line for each series over the layers."""
     import matplotlib
 

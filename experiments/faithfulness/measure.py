@@ -22,7 +22,6 @@ from . import trained
 from .subjects import Sizes, Subject, by_name, subjects
 
 VERSION = 1  # of what a chunk holds
-CHUNK = 12
 
 
 class Job(NamedTuple):
@@ -53,9 +52,10 @@ def _jobs(subject: Subject, sizes: Sizes, runs: Path) -> list[Job]:
     key = digest(VERSION, subject.name, ways, subject.baselines, subject.replace, subject.references, subject.steps, subject.count,
                  sizes.tuning, sizes.planting, trained.VERSION)  # fmt: skip
     folder = runs / f"measured-{subject.name.replace(' ', '-').replace(',', '')}-{key}"
-    starts = range(0, subject.count, CHUNK)
+    starts = range(0, subject.count, subject.chunk)
     return [
-        Job(subject.name, start, min(start + CHUNK, subject.count), folder / f"{start:04d}.npz") for start in starts
+        Job(subject.name, start, min(start + subject.chunk, subject.count), folder / f"{start:04d}.npz")
+        for start in starts
     ]
 
 
@@ -93,9 +93,8 @@ def _measure(job: Job, sizes: Sizes, runs: Path) -> bytes:
         truth=None if given.truth is None else given.truth[some], steps=subject.steps, seed=job.start,
     )  # fmt: skip
     file = io.BytesIO()
-    np.savez_compressed(
-        file, ways=np.array(found.ways), **{"|".join(key): table for key, table in found.values.items()}
-    )
+    tables: Any = {"|".join(key): table for key, table in found.values.items()}
+    np.savez_compressed(file, ways=np.array(found.ways), **tables)
     return file.getvalue()
 
 

@@ -18,7 +18,7 @@ from experiments.paper.store import write
 from . import figures
 from .asked import QUESTIONS, ROLLOUT, Question
 from .headline import ABOUT, headline
-from .subjects import BUNDLED, _verb_texts
+from .subjects import BUNDLED, verb_texts
 
 LEARNT = "rollout, learnt heads"
 SATURATION_TEXTS = 30
@@ -64,7 +64,7 @@ def compare(question: Question, found: Mapping[str, study.Evidence]) -> list[Com
         for new, old in pairs
         if new in evidence.ways and old in evidence.ways
     ]
-    corrected = evaluate.holm(np.array([row.p for row in rows])) if rows else []
+    corrected = evaluate.holm(np.array([row.p for row in rows]))
     return [Compared(**{**asdict(row), "p_corrected": float(p)}) for row, p in zip(rows, corrected, strict=True)]
 
 
@@ -180,7 +180,7 @@ def _by_depth(made: Page, evidence: study.Evidence, out: Path) -> None:
 
 def saturation(count: int = SATURATION_TEXTS) -> list[float]:
     """For each layer of the bundled model, the share of the class token's flows that equal a trivial cut."""
-    graphs = capture.graph(str(BUNDLED), _verb_texts(count, "saturation"))
+    graphs = capture.graph(str(BUNDLED), verb_texts(count, "saturation"))
     found = [af.flow(graph, queries=[0], threads=1).saturation for graph in graphs]
     return [float(share) for share in np.mean([one.either for one in found if one is not None], axis=0)]
 

@@ -57,12 +57,12 @@ def methods(several: Sequence[Subject], found: Mapping[str, study.Evidence], out
     for family in FAMILIES:
         made.findings.append(_advice(family, results, leaders, by_column))
     made.add("## Each cell again", "The line that prints a cell: `" + CELL.format(column="COLUMN", way="MAP") + "`, with the names of the table; for example `"
-             + CELL.format(column=next(iter(results)), way=order[0]) + "`. The same map of a text of yours:")  # fmt: skip
+             + CELL.format(column=next(iter(results)), way=order[0]) + "`. The same map measured on a model and data of yours:")  # fmt: skip
     flags = {way.name: way.flags for one in several for way in one.ways if ", level " not in way.name and not way.label}
     made.add(
         table(
             ["map", "command"],
-            [[name, f"`attnflow explain TEXT --model M {said}`"] for name, said in flags.items() if name in order],
+            [[name, f"`attnflow evaluate DATA --model M {said}`"] for name, said in flags.items() if name in order],
         )
     )
     for name, (measure, alone) in by_column.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -16,7 +16,7 @@ import torch
 
 from attnflow import capture, study
 from attnflow.study import Way
-from experiments.paper.parts import packaged
+from experiments.paper import sst2
 from experiments.paper.store import write
 from experiments.verb_number.grammar import Grammar
 from experiments.verb_number.lexicon import builtin
@@ -33,15 +33,20 @@ BASELINES = ("random", "last layer", "occlusion", "gradient", "integrated gradie
 class Sizes:
     """How much is measured."""
 
-    encoder: int = 60
-    verbs: int = 120
-    decoder: int = 32
-    vision: int = 48
-    planted: int = 40
-    learnt: int = 60  # further inputs, that head weights are fitted on
-    audited: int = 120
+    encoder: int = 24
+    verbs: int = 60
+    decoder: int = 16
+    vision: int = 24
+    planted: int = 24
+    learnt: int = 40  # further inputs, that head weights are fitted on
+    audited: int = 80
     tuning: int = 140  # steps
     planting: int = trained.STEPS
+
+    def times(self, factor: int) -> Sizes:
+        """So many times as many inputs; the models stay the same."""
+        counted = ("encoder", "verbs", "decoder", "vision", "planted", "audited")
+        return replace(self, **{name: factor * getattr(self, name) for name in counted})
 
 
 SMALL = Sizes(encoder=2, verbs=6, decoder=2, vision=2, planted=4, learnt=4, audited=6, tuning=2, planting=2)
@@ -72,6 +77,7 @@ class Subject:
     replace: tuple[str, ...] = ("unk", "remove")
     references: tuple[str, ...] = ("occlusion", "gradient", "integrated gradients")
     steps: int | None = 5
+    chunk: int = 12  # inputs that are measured, and kept, together
     missing: str = ""  # why it cannot be measured here
     model: str = "M"  # as it is named at the command line
 
@@ -85,7 +91,7 @@ def _sentiment(sizes: Sizes, runs: Path) -> Subject:
     @cache
     def opens() -> Inputs:
         model, tokenizer, _ = sentiment.classifier(runs, shortcut=False, steps=sizes.tuning)
-        rows = sentiment.short(sentiment.sst2.read(sentiment.folder() / "dev.tsv"))
+        rows = sentiment.short(sst2.read(sentiment.folder() / "dev.tsv"))
         return Inputs(model, tokenizer, [text for text, _ in Random("sst2").sample(rows, sizes.encoder)])
 
     about = f"MiniLM (BERT, 6 layers × 12 heads), {sizes.tuning} steps on SST-2; short sentences of its development set"
@@ -95,7 +101,8 @@ def _sentiment(sizes: Sizes, runs: Path) -> Subject:
     )  # fmt: skip
 
 
-def _verb_texts(count: int, seed: str) -> list[str]:
+def verb_texts(count: int, seed: str) -> list[str]:
+    """Sentences of the generated grammar, as long as those that are measured."""
     rng, grammar = Random(seed), Grammar(builtin())
     found: list[str] = []
     while len(found) < count:
@@ -110,7 +117,7 @@ def _verbs(sizes: Sizes, runs: Path) -> Subject:
     def opens() -> Inputs:
         model: Any = capture.load(str(BUNDLED))
         tokenizer = capture.tokenizer_for(model, None, str(BUNDLED))
-        return Inputs(model, tokenizer, _verb_texts(sizes.verbs, "faithfulness"))
+        return Inputs(model, tokenizer, verb_texts(sizes.verbs, "faithfulness"))
 
     ways = (*asked.EVERYWHERE, *asked.levels("rollout", 6), *asked.levels("flow", 6), learnt_heads(sizes, runs))
     about = "the bundled verb-number model (pre-LayerNorm, 6 layers × 8 heads); sentences of the generated grammar"
@@ -124,7 +131,7 @@ def learnt_heads(sizes: Sizes, runs: Path) -> Way:
     """Head weights fitted on other sentences than those that are measured; kept on disk."""
     path = runs / f"heads-{sizes.learnt}.json"
     if not path.exists():
-        weights = study.learn_heads(str(BUNDLED), _verb_texts(sizes.learnt, "learning heads"))
+        weights = study.learn_heads(str(BUNDLED), verb_texts(sizes.learnt, "learning heads"))
         write(path, json.dumps(weights.round(5).tolist()))
     return Way("rollout", heads=json.loads(path.read_text()), label="rollout, learnt heads")
 
@@ -143,8 +150,8 @@ def _decoder(sizes: Sizes) -> Subject:
     ways = tuple(way for way in (*asked.EVERYWHERE, asked.FIELD, asked.FLOW_FIELD) if way not in costly)
     return Subject(
         "agreement prompts", "decoder", "SmolLM2-135M-Instruct (Llama, 30 layers × 9 heads); “The keys to the cabinet”: is or are", opens,
-        sizes.decoder, ways, baselines=("random", "last layer", "occlusion", "gradient", "integrated gradients", "grad-cam"),
-        replace=("remove", "mean"), missing=missing, model="SMOLLM2",
+        sizes.decoder, ways, baselines=("random", "last layer", "occlusion", "gradient", "grad-cam"),
+        replace=("remove", "mean"), references=("occlusion", "gradient"), chunk=8, missing=missing, model="SMOLLM2",
     )  # fmt: skip
 
 
@@ -190,11 +197,6 @@ def _one_planted(name: str, kind: str, sizes: Sizes, runs: Path) -> Subject:
         sizes.planted, (*asked.EVERYWHERE, *fields), replace=("unk", "remove"), references=("occlusion",),
         baselines=("random", "last layer", "occlusion", "gradient", "integrated gradients", "grad-cam"), model="PLANTED",
     )  # fmt: skip
-
-
-def packaged_model(name: str) -> Path | None:
-    """Where an installed package keeps its weights."""
-    return packaged(name)
 
 
 def by_name(several: Sequence[Subject], name: str) -> Subject:

@@ -6,10 +6,12 @@ import click
 
 from attnflow import __version__
 from attnflow.cli._attribute import attribute
+from attnflow.cli._audit import audit
 from attnflow.cli._batch import batch
 from attnflow.cli._bottleneck import bottleneck
 from attnflow.cli._capture import capture
 from attnflow.cli._completion import completion
+from attnflow.cli._evaluate import evaluate
 from attnflow.cli._explain import explain
 from attnflow.cli._methods import methods
 from attnflow.cli._options import voice_options
@@ -39,5 +41,5 @@ def attnflow() -> None:
     """
 
 
-for command in (explain, capture, attribute, render, bottleneck, batch, serve, methods, completion):
+for command in (explain, capture, attribute, render, bottleneck, evaluate, audit, batch, serve, methods, completion):
     attnflow.add_command(command)

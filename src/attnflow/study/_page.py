@@ -128,7 +128,9 @@ def evidence_page(evidence: Evidence) -> str:
     flags: dict[str, Any] = dict(options.get("flags", {}))
     if flags:
         blocks.append("<h2>How each map is made</h2>")
-        blocks.append(table([["map", "attnflow explain TEXT …"], *([name, flag] for name, flag in flags.items())]))
+        blocks.append(
+            table([["map", "attnflow evaluate DATA --model M …"], *([name, flag] for name, flag in flags.items())])
+        )
     return document("Which maps tell the truth", blocks)
 
 

@@ -51,13 +51,18 @@ class Way:
         """The method, and what differs from the default."""
         if self.label:
             return self.label
-        said = [f"{name} {_word(value)}" for name, value in self._differing()]
+        said = [
+            name.replace("_", " ") + ("" if value is True else f" {_word(value)}") for name, value in self._differing()
+        ]
         return ", ".join([self.method, *said])
 
     @property
     def flags(self) -> str:
         """The same for the command line."""
-        said = [f"--{name.replace('_', '-')} {_word(value)}" for name, value in self._differing()]
+        said = [
+            f"--{name.replace('_', '-')}" + ("" if value is True else f" {_word(value)}")
+            for name, value in self._differing()
+        ]
         return " ".join([f"--method {self.method}", *said])
 
     @property
