@@ -6,7 +6,7 @@ DEV := .venv/.dev
 PIP := $(BIN)/pip install --quiet --constraint constraints.txt
 export HF_HUB_OFFLINE ?= 1
 
-.PHONY: demo test check bench docs train scenes reproduce gallery weights clean
+.PHONY: demo test check bench docs train scenes reproduce benchmark-faithfulness gallery weights clean
 
 demo: $(USE)
 	$(BIN)/python -m experiments.demo
@@ -36,6 +36,9 @@ scenes: $(DEV)
 
 reproduce: $(DEV)
 	$(BIN)/python -m experiments.paper
+
+benchmark-faithfulness: $(DEV)
+	$(BIN)/python -m experiments.faithfulness
 
 gallery: $(DEV)
 	$(BIN)/python docs/make_gallery.py

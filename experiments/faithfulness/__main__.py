@@ -10,7 +10,7 @@ import argparse
 import os
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +23,15 @@ from .headline import headline
 from .measure import measured
 from .subjects import ROOT, SMALL, Sizes, Subject, learnt_heads, subjects
 
+PAGES = ("methods", "agreement", "questions", "sanity", "audit")
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and write, or print a cell; 0 if all went well."""
     parser = argparse.ArgumentParser(prog="python -m experiments.faithfulness", description=__doc__)
     add = parser.add_argument
     add("--only", nargs="+", metavar="SUBJECT", help="subjects whose names begin like this")
+    add("--pages", nargs="+", choices=PAGES, default=PAGES, help="these pages alone")
     add("--small", action="store_true", help="a few inputs and models that are hardly trained: does it run?")
     add("--times", type=int, default=1, metavar="N", help="so many times as many inputs: narrower intervals")
     add("--workers", type=int, default=min(2, os.cpu_count() or 1), help="processes (2)")
@@ -47,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.cell:
         return _print(several, found, *options.cell)
     options.out.mkdir(parents=True, exist_ok=True)
-    _write(several, found, sizes, options.runs, options.out)
+    _write(several, found, sizes, options.runs, options.out, options.pages)
     print(f"all: {time.perf_counter() - began:.0f} s, in {options.out}")
     return 0
 
@@ -69,30 +72,41 @@ def _chosen(sizes: Sizes, runs: Path, only: Sequence[str] | None) -> list[Subjec
 
 
 def _write(
-    several: Sequence[Subject], found: Mapping[str, study.Evidence], sizes: Sizes, runs: Path, out: Path
+    several: Sequence[Subject],
+    found: Mapping[str, study.Evidence],
+    sizes: Sizes,
+    runs: Path,
+    out: Path,
+    wanted: Sequence[str],
 ) -> None:
-    pages: list[Page] = [results.methods(several, found, out), results.replacements(found)]
+    makers: dict[str, Callable[[], list[Page]]] = {
+        "methods": lambda: [results.methods(several, found, out), results.replacements(found)],
+        "agreement": lambda: _agreement(several, runs, out),
+        "questions": lambda: questions.pages(results.columns(several, found), out),
+        "sanity": lambda: [checks.sanity(one, out) for one in several if one.name == "verb number"],
+        "audit": lambda: [] if sentiment.available() else [checks.audits(sizes, runs, out)],
+    }
+    for name in wanted:
+        for page in makers[name]():
+            page.write(out)
+            for finding in page.findings:
+                print(f"  {finding}", flush=True)
+    results.index(out, _setting(sizes, runs))
+
+
+def _agreement(several: Sequence[Subject], runs: Path, out: Path) -> list[Page]:
     decoder = next((one for one in several if one.name == "agreement prompts"), None)
-    if decoder is not None:
-        rows = outranks.table(decoder, runs)
-        write(out / "agreement.csv", as_csv(rows))
-        pages.append(results.agreement(rows))
-    for page in pages:
-        page.write(out)
-    pages += questions.pages(results.columns(several, found), out)
-    checked = next((one for one in several if one.name == "verb number"), None)
-    if checked is not None:
-        pages.append(checks.sanity(checked, out))
-    if not sentiment.available():
-        pages.append(checks.audits(sizes, runs, out))
-    for page in pages:
-        for finding in page.findings:
-            print(f"  {finding}")
-    results.index(out, _setting(several))
+    if decoder is None:
+        return []
+    rows = outranks.table(decoder, runs)
+    write(out / "agreement.csv", as_csv(rows))
+    return [results.agreement(rows)]
 
 
-def _setting(several: Sequence[Subject]) -> str:
-    about = "\n".join(f"* **{one.name}** ({one.family}): {one.about}; n = {one.count}." for one in several)
+def _setting(sizes: Sizes, runs: Path) -> str:
+    about = "\n".join(
+        f"* **{one.name}** ({one.family}): {one.about}; n = {one.count}." for one in subjects(sizes, runs)
+    )
     return (
         "Written by `make benchmark-faithfulness` (`python -m experiments.faithfulness`). Every map is measured on the model itself "
         "([what is measured](../../../docs/evidence.md)); what is not shown is said to be not shown.\n\n" + about

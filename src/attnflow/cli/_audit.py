@@ -103,8 +103,8 @@ def _audited(data: str, given: dict[str, Any]) -> Any:
     others = None if given["other_data"] is None else read_data(given["other_data"], given["column"], **drawn).texts
     way: Any = given["by"]
     if way in method_names():
-        mixing = {name: given[name] for name in ("edges", "residual") if given[name] is not None}
-        way = study.Way(way, **({"residual": None} if way == "raw" else {}), **mixing)
+        mixing: dict[str, Any] = {name: given[name] for name in ("edges", "residual") if given[name] is not None}
+        way = study.Way(way, **{**({"residual": None} if way == "raw" else {}), **mixing})
     asked = {name: given[name] for name in ("replace", "least") if given[name] is not None}
     target = int(given["target"]) if str(given["target"]).isdigit() else given["target"]
     with ExitStack() as held:
