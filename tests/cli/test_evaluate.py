@@ -93,7 +93,7 @@ def test_audit_of_two_models_and_of_two_domains(model: Path, texts: Path, tmp_pa
     (tmp_path / "other.txt").write_text("the key is old\nold cabinets\nthe cabinets are the key\n")
     asked = ("--model", model, "--words", "nouns=key,cabinet", "--least", "2", "-q")
     good("audit", texts, *asked, "--other", model, "-o", "audit.html", "-o", "audit.csv", cwd=tmp_path)
-    rows = list(csv.DictReader((tmp_path / "audit.csv").open()))
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "audit.csv").read_text())))
     assert {row["verdict"] for row in rows} == {"no move shown"}  # a model against itself
     assert ("word list", "nouns") in {(row["kind"], row["group"]) for row in rows}
     assert "No move was shown" in (tmp_path / "audit.html").read_text()

@@ -12,7 +12,8 @@ from attnflow.errors import MissingExtra
 
 if TYPE_CHECKING:
     from attnflow.capture import rules
-    from attnflow.capture._ablation import Ablation, ablation
+    from attnflow.capture._ablated import Ablation
+    from attnflow.capture._ablation import ablation
     from attnflow.capture._captum import captum
     from attnflow.capture._capture import graph, stack
     from attnflow.capture._grad_cam import grad_cam
@@ -51,7 +52,7 @@ _HOMES = {
     "tokenizer_for": "_models",
     "watched": "_watched",
     "Reference": "_reference",
-    "Ablation": "_ablation",
+    "Ablation": "_ablated",
     "ablation": "_ablation",
     "grad_cam": "_grad_cam",
     "randomised": "_randomise",

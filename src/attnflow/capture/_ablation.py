@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
 from dataclasses import replace as altered
 from typing import Any
 
@@ -12,11 +11,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from attnflow.capture._ablated import Ablation
 from attnflow.capture._batch import Batch, padded
 from attnflow.capture._images import image_batches
 from attnflow.capture._inputs import Sample
 from attnflow.capture._jobs import Setting, opened, samples_in
 from attnflow.capture._models import check_weights
+from attnflow.capture._patch_ablation import of_patches
 from attnflow.capture._query import positions_of, row_of
 from attnflow.capture._run import forward
 from attnflow.capture._session import borrowed
@@ -27,32 +28,6 @@ from attnflow.tokens import Tokens
 REPLACEMENTS = ("unk", "mask", "pad", "remove", "mean")
 
 Mask = NDArray[np.bool_]
-
-
-@dataclass(frozen=True, eq=False)
-class Ablation:
-    """The target's probability of one input by which of its tokens are kept; the others are replaced.
-
-    `removable` are the tokens that may be replaced: not special ones, nor the masked position that is asked about.
-    `value` is the probability on the whole input, `target` what it is of.
-    """
-
-    tokens: Tokens
-    removable: Mask
-    target: Any
-    value: float
-    replace: str
-    _probabilities: Callable[[Mask], NDArray[np.float64]] = field(repr=False)
-
-    def __call__(self, kept: Any) -> NDArray[np.float64]:
-        """The probability for each variant [variant, token]; tokens that are not removable stay, whatever is asked."""
-        mask = np.asarray(kept)
-        if mask.dtype != np.bool_ or mask.ndim != 2 or mask.shape[1] != len(self.tokens):
-            raise InvalidArgument(
-                f"which tokens are kept is boolean [variant, token], here with {len(self.tokens)} tokens; "
-                f"got {mask.dtype} of shape {mask.shape}."
-            )
-        return self._probabilities(mask | ~self.removable)
 
 
 def ablation(
@@ -76,8 +51,6 @@ def ablation(
     loaded, tokenizer, kind, source = opened(model, inputs, setting)
     check_weights(loaded)
     if kind.endswith("image"):
-        from attnflow.capture._patch_ablation import of_patches
-
         singles = list(image_batches(loaded, source, 1))
         pairs = zip(singles, per_input(target, len(singles)), strict=True)
         patched = [of_patches(loaded, batch, one, replace, batch_size) for batch, one in pairs]

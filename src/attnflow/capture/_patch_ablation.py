@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from attnflow.capture._ablation import Ablation
+from attnflow.capture._ablated import Ablation
 from attnflow.capture._batch import Batch
 from attnflow.capture._patches import Patches
 from attnflow.capture._run import forward

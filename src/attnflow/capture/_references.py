@@ -9,7 +9,8 @@ import numpy as np
 import torch
 from tqdm import tqdm
 
-from attnflow.capture._ablation import Ablation, ablation
+from attnflow.capture._ablated import Ablation
+from attnflow.capture._ablation import ablation
 from attnflow.capture._batch import Batch
 from attnflow.capture._embedding import embedded
 from attnflow.capture._gradients import differentiable
