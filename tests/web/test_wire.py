@@ -200,10 +200,8 @@ def test_a_run_that_takes_too_long_is_stopped_and_the_next_is_answered(
 
 def test_a_flow_ends_when_its_client_leaves(client: httpx.Client, caplog: pytest.LogCaptureFixture) -> None:
     question = {"text": "the old " * 60, "methods": ["flow"], "rows": "all"}
-    with (
-        caplog.at_level("INFO", "attnflow.web"),
-        client.stream("POST", "/api/explain", json=question, headers={"Accept": "text/event-stream"}) as answer,
-    ):
+    caplog.set_level("INFO", "attnflow.web")
+    with client.stream("POST", "/api/explain", json=question, headers={"Accept": "text/event-stream"}) as answer:
         lines = (line for line in answer.iter_lines() if "flow at" in line)
         told = json.loads(next(lines).removeprefix("data: "))
     assert told["done"] < told["total"] == 121**2

@@ -1470,12 +1470,13 @@ class Viewer {
   asker() {
     const { text, state } = this;
     const options = text.labels.map((label, i) => [String(i), `${i} ${label}`]);
-    const pair = { query: state.pinned, input: state.input ?? 0 };
+    const last = state.last?.pinned === state.pinned ? state.last : { query: state.pinned, input: 0 };
+    const pair = { query: last.query, input: last.input };
     const ask = async () => {
       try {
         const view = this.shown[0];
         text.flows.unshift(await this.ask(state.text, pair.query, pair.input, view ? view.levels.indexOf(this.levelName) : -1));
-        this.change({ pair: 0, input: pair.input });
+        this.change({ pair: 0, last: { ...pair, pinned: state.pinned } });
       } catch (error) {
         this.announce(error.message);
         this.picture.prepend(element("p", { className: "note", role: "alert" }, error.message));

@@ -108,4 +108,9 @@ def ink(ground: tuple[int, int, int]) -> str:
 
 def hexes(theme: str, kind: str, steps: int) -> list[str]:
     """A ramp as #rrggbb, for style sheets and scripts."""
-    return ["#" + "".join(f"{int(c):02x}" for c in np.rint(rgb * 255)) for rgb in ramp(theme, kind, steps)]
+    return list(_hexes(theme, kind, steps))
+
+
+@cache
+def _hexes(theme: str, kind: str, steps: int) -> tuple[str, ...]:
+    return tuple("#" + "".join(f"{int(c):02x}" for c in np.rint(rgb * 255)) for rgb in ramp(theme, kind, steps))
