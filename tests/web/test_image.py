@@ -18,6 +18,7 @@ from PIL import Image
 import attnflow as af
 from attnflow import render, web
 from tests.browser import painted
+from tests.capture import image_text_zoo
 from tests.capture.vision_zoo import LAYERS, SIDE, build
 from tests.web.conftest import TEXT, Open, Serving, answered
 
@@ -102,6 +103,40 @@ def test_a_model_is_asked_about_what_it_reads(seeing: httpx.Client, client: http
     assert "about a text" in answer.json()["message"]
     without = client.post("/api/explain", json={"text": TEXT, "image": base64_of(photograph())})
     assert without.status_code == 400  # no model there sees
+
+
+@pytest.mark.parametrize("name", ["CLIP", "BLIP captions", "LLaVA"])
+def test_an_image_and_a_text(serving: Serving, name: str) -> None:
+    reads = image_text_zoo.processor(name)
+    both = web.Served("both", image_text_zoo.build(name), reads.tokenizer, reads)
+    content = photograph(width=40)
+    with serving({"both": both}) as client:
+        assert client.get("/api/choices").json()["models"][0]["reads"] == "both"
+        answer = client.post("/api/explain", json={"image": base64_of(content), "text": "a cat on the mat"})
+        assert answer.status_code == 200, answer.text
+        [text] = answer.json()["document"]["texts"]
+        graph = af.capture.graph(
+            both.model, (Image.open(io.BytesIO(content)), " a cat on the mat"), reads.tokenizer, reads
+        )
+        assert len(text["labels"]) == len(graph.tokens)
+        assert len(text["grids"]) == len(graph.tokens.grids)
+        assert "about an image and a text" in client.post("/api/explain", json={}).json()["message"]
+
+
+def test_a_text_that_names_a_file_stays_a_text(serving: Serving, tmp_path: Path) -> None:
+    """To models that see and read, the library takes a path for an image; from a request it must not."""
+    secret = tmp_path / "secret.png"
+    secret.write_bytes(photograph())
+    reads = image_text_zoo.processor("CLIP")
+    both = web.Served("both", image_text_zoo.build("CLIP"), reads.tokenizer, reads)
+    with serving({"both": both}) as client:
+        for question in ({"text": str(secret)}, {"text": str(secret), "second": str(secret)}):
+            answer = client.post("/api/explain", json=question)
+            assert answer.status_code == 200, answer.text
+            assert answer.json()["document"]["texts"][0]["grids"] == []
+        beside = {"text": str(secret), "image": base64_of(photograph(width=40))}
+        [text] = client.post("/api/explain", json=beside).json()["document"]["texts"]
+        assert [grid["size"] for grid in text["grids"]] == [[40, 40]]
 
 
 def test_an_image_on_the_page(seeing: httpx.Client, opened: Open, tmp_path: Path) -> None:

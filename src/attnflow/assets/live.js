@@ -66,7 +66,7 @@ class Live {
     this.examples = element("p", { className: "examples" }, ...EXAMPLES.map((text) => element("button", { type: "button", className: "quiet", onclick: () => this.example(text) }, text)));
     this.hello = element("section", { className: "hello" },
       element("h2", {}, "How much of what a position says came from each input token?"),
-      element("p", {}, choices.models.some((one) => one.reads === "image") ? "Type a text or drop an image, and press Explain." : "Type a text and press Explain, or start with one of these:"),
+      element("p", {}, choices.models.some((one) => one.reads !== "text") ? "Type a text or drop an image, and press Explain." : "Type a text and press Explain, or start with one of these:"),
       this.examples,
       element("dl", {}, ...choices.methods.flatMap((name) => SAID[name] ? [element("dt", {}, name), element("dd", {}, SAID[name])] : [])),);
     this.themeButton = element("button", { type: "button", className: "theme", onclick: () => this.nextTheme() });
@@ -132,9 +132,9 @@ class Live {
 
   get question() {
     const value = (name) => this[name].value.trim();
-    const sees = this.sees(this.model.value);
+    const { text, image } = this.given;
     return {
-      text: sees ? "" : this.text.value, image: sees ? this.drop.content : "", second: value("second"), model: this.model.value, methods: this.methods.filter((box) => box.checked).map((box) => box.value), edges: this.edges.value, heads: this.heads.value,
+      text, image, second: value("second"), model: this.model.value, methods: this.methods.filter((box) => box.checked).map((box) => box.value), edges: this.edges.value, heads: this.heads.value,
       residual: this.residual.value === "share" ? this.slider.value : this.residual.value, query: this.seen.query ?? value("query"), level: this.seen.level ?? this.level, rows: this.rows.value, target: value("target"), difference: this.difference.checked,
     };
   }
@@ -144,7 +144,7 @@ class Live {
     const { viewer, answered, asked } = this;
     if (!answered) return {};
     const { pinned, level } = viewer.state;
-    const sameText = asked.text === (this.sees(this.model.value) ? "" : this.text.value) && asked.image === (this.sees(this.model.value) ? this.drop.content : "") && asked.model === this.model.value;
+    const sameText = asked.text === this.given.text && asked.image === this.given.image && asked.model === this.model.value;
     return {
       query: sameText && pinned !== answered.query ? String(pinned) : null,
       level: asked.model !== this.model.value || level === viewer.text.levels.length - 1 ? "-1" : String(level),
@@ -160,22 +160,29 @@ class Live {
     options(this.heads, [["mean", "averaged"], ["max", "largest"], ["min", "smallest"], ...Array.from({ length: count ?? 0 }, (_, i) => [String(i), `head ${i}`])]);
     this.heads.value = heads;
     if (this.heads.selectedIndex < 0) this.heads.value = "mean";
-    const sees = this.sees(this.model.value);
-    this.textField.hidden = sees;
-    this.drop.zone.hidden = !sees;
-    this.examples.hidden = sees;
-    if (ask && this.answered && this.sees(this.asked.model) === sees) this.soon(); // another kind of input comes first
+    const reads = this.reads(this.model.value);
+    this.textField.hidden = reads === "image";
+    this.drop.zone.hidden = reads === "text";
+    this.examples.hidden = reads !== "text";
+    if (ask && this.answered && this.reads(this.asked.model) === reads) this.soon(); // another kind of input comes first
   }
 
-  sees(name) {
-    return this.choices.models.find((one) => one.name === name).reads === "image";
+  /** What a model is asked about: "text", "image" or "both". */
+  reads(name) {
+    return this.choices.models.find((one) => one.name === name).reads;
+  }
+
+  /** The text and the image that this model would be given. */
+  get given() {
+    const reads = this.reads(this.model.value);
+    return { text: reads === "image" ? "" : this.text.value, image: reads === "text" ? "" : this.drop.content };
   }
 
   /** An image is asked about at once, by a model that sees. */
   imageCame() {
-    const seeing = this.choices.models.find((one) => one.reads === "image");
+    const seeing = this.choices.models.find((one) => one.reads !== "text");
     if (!seeing) return this.fail("None of these models reads images. Start the server with one that does.");
-    if (!this.sees(this.model.value)) this.model.value = seeing.name;
+    if (this.reads(this.model.value) === "text") this.model.value = seeing.name;
     this.modelChanged(false);
     return this.run();
   }
@@ -218,7 +225,7 @@ class Live {
     clearTimeout(this.timer);
     this.stopped?.abort();
     const asked = this.question;
-    if (this.sees(asked.model) ? !asked.image : !asked.text.trim()) return this.sees(asked.model) ? this.fail("There is no image yet. Drop one, or choose a file.", this.drop.input) : this.fail("There is no text yet. Type one.", this.text);
+    if (!asked.image && !asked.text.trim()) return this.reads(asked.model) === "image" ? this.fail("There is no image yet. Drop one, or choose a file.", this.drop.input) : this.fail("There is no text yet. Type one.", this.text);
     if (remember && this.hashOf(asked) !== location.hash) history.pushState(null, "", this.hashOf(asked));
     const stopped = (this.stopped = new AbortController());
     this.busy(true);

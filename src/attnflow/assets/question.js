@@ -32,7 +32,7 @@ const position = (text) => (text === "" ? null : isWhole(text) ? Number(text) : 
 export function capturePart({ model, text, image, second, edges, heads, residual, target }) {
   const chosen = { edges, heads: isWhole(heads) ? Number(heads) : heads, residual: Number.isFinite(Number(residual)) ? Number(residual) : residual };
   for (const name of Object.keys(chosen)) if (chosen[name] === DEFAULTS[name]) delete chosen[name];
-  return { model, ...chosen, ...(image ? { image } : { text }), ...(second && !image ? { second } : {}), ...(target ? { target: position(target) } : {}) };
+  return { model, ...chosen, ...(image ? { image } : {}), ...(text.trim() || !image ? { text } : {}), ...(second && !image ? { second } : {}), ...(target ? { target: position(target) } : {}) };
 }
 
 /** The whole question, as the server takes it. */

@@ -88,16 +88,21 @@ class Answers:
         return graph
 
     def _inputs(self, served: Served, question: Question) -> Any:
-        """What the model is given: an image, a text, or two."""
-        given = question.image if served.reads == "image" else question.text
-        if given is None:
+        """What the model is given: an image, a text, two texts, or an image and a text."""
+        image = opened(question.image, self.limits) if question.image is not None and served.reads != "text" else None
+        text = question.text if served.reads != "image" else None
+        if image is None and text is None:
             raise Refused(
                 "cannot_answer", f"the model {served.name} is asked about {_KINDS[served.reads]}, and there is none."
             )
-        if served.reads == "image":
-            return opened(given, self.limits)
+        if text is None:
+            return image
         self._check_length(served, question)
-        return given if question.second is None else (given, question.second)
+        if served.reads == "both":
+            # To such a model a text may also be the path of an image. One that begins with a blank is none, and what
+            # stands alone goes in as tokens.
+            return served.ids(text) if image is None else (image, f" {text}")
+        return text if question.second is None else (text, question.second)
 
     def _check_length(self, served: Served, question: Question) -> None:
         count = served.count(*question.texts)
@@ -125,7 +130,7 @@ class Answers:
         return attribute(graph, name, queries=[query], **options), note
 
 
-_KINDS = {"image": "an image", "text": "a text"}
+_KINDS = {"image": "an image", "text": "a text", "both": "an image and a text"}
 
 
 def encoded(content: Any) -> bytes:

@@ -63,7 +63,8 @@ def app(
 def _warm_up(api: Api) -> None:
     """Ask every model once, so that what is compiled or imported at first use is there when somebody waits."""
     for name, one in api.answers.models.items():
-        shown = {"image": blank()} if one.reads == "image" else {"text": "warm"}
+        shown = {"image": blank()} if one.reads != "text" else {}
+        shown |= {"text": "warm"} if one.reads != "image" else {}
         asked = question({"model": name, **shown, "methods": ["flow"]}, api.explain_schema)
         watch = Watch(max(api.limits.seconds, PATIENCE))
         watch.start()

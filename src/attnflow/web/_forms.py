@@ -60,7 +60,8 @@ def capture_properties(models: Models, limits: Limits) -> dict[str, Schema]:
 
 def reads(models: Models) -> set[str]:
     """What the models are asked about: texts, images or both."""
-    return {one.reads for one in models.values()}
+    named = {one.reads for one in models.values()}
+    return {"text", "image"} if "both" in named else named
 
 
 def required(models: Models) -> list[str]:

@@ -31,9 +31,11 @@ class Served:
 
     @property
     def reads(self) -> str:
-        """What it is asked about: "image" for a model that sees and does not read, else "text"."""
+        """What it is asked about: "text", "image", or "both"."""
         known = inspect.signature(self.model.forward).parameters
-        return "image" if "pixel_values" in known and "input_ids" not in known else "text"
+        if "pixel_values" not in known:
+            return "text"
+        return "both" if "input_ids" in known else "image"
 
     @property
     def layers(self) -> int | None:
@@ -49,7 +51,12 @@ class Served:
 
     def count(self, *texts: str) -> int:
         """How many tokens these texts are."""
-        return len(self.tokenizer(*texts, verbose=False)["input_ids"])
+        return len(self.ids(*texts))
+
+    def ids(self, *texts: str) -> list[int]:
+        """These texts as tokens."""
+        found: list[int] = self.tokenizer(*texts, verbose=False)["input_ids"]
+        return found
 
 
 Models = Mapping[str, Any] | Iterable[str] | None
@@ -92,8 +99,9 @@ def _split(given: str) -> tuple[str, str]:
 
 def _loaded(name: str, place: str) -> Served:
     model = Served(name, capture.load(place))
-    if model.reads == "image":
-        return replace(model, processor=capture.processor_for(model.model, None, place))
+    if model.reads != "text":
+        processor = capture.processor_for(model.model, None, place)
+        return replace(model, processor=processor, tokenizer=getattr(processor, "tokenizer", None))
     return replace(model, tokenizer=capture.tokenizer_for(model.model, None, place))
 
 

@@ -121,7 +121,7 @@ ANSWER = _object(
     notes=_list(TEXT), seconds={"type": "object"}, document=DOCUMENT,
 )  # fmt: skip
 CHOICES = _object(
-    models=_list(_object(name=TEXT, kind=TEXT, layers={"type": ["integer", "null"]}, heads={"type": ["integer", "null"]}, reads={"enum": ["text", "image"]})),
+    models=_list(_object(name=TEXT, kind=TEXT, layers={"type": ["integer", "null"]}, heads={"type": ["integer", "null"]}, reads={"enum": ["text", "image", "both"]})),
     methods=_list(TEXT), edges=_list(_object(name=TEXT, needs_gradients={"type": "boolean"})), residuals=_list(TEXT), limits={"type": "object"}, version=TEXT,
 )  # fmt: skip
 HEALTH = _object(status={"enum": ["ok", "stopping"]}, running=WHOLE, waiting=WHOLE, version=TEXT)
