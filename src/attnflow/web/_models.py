@@ -67,14 +67,20 @@ def served(models: Models) -> dict[str, Served]:
 
     None is the bundled model. A folder is called by its last part, so that no path of this machine is ever told.
     """
-    found: dict[str, Served] = {}
-    for name, one in _named(models):
-        if name in found:
-            raise InvalidArgument(f"two models are called {name!r}. Give them names of their own: NAME=FOLDER.")
-        found[name] = bundled() if one is None else one if isinstance(one, Served) else _loaded(name, os.fspath(one))
-    if not found:
+    named = _named(models)
+    names = [name for name, _ in named]
+    if not names:
         raise InvalidArgument("no model was named: give at least one, or None for the bundled one.")
-    return found
+    for name in names:  # before any is loaded
+        if names.count(name) > 1:
+            raise InvalidArgument(f"two models are called {name!r}. Give them names of their own: NAME=FOLDER.")
+    return {name: _opened(name, one) for name, one in named}
+
+
+def _opened(name: str, one: Any) -> Served:
+    if one is None:
+        return bundled()
+    return replace(one, name=name) if isinstance(one, Served) else _loaded(name, os.fspath(one))
 
 
 def _named(models: Models) -> list[tuple[str, Any]]:
