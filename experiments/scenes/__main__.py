@@ -16,7 +16,7 @@ import torch
 from attnflow import evaluate
 from attnflow.artifacts import write_atomically
 
-from .draw import FEWEST, MOST, scenes
+from .draw import FEWEST, MOST, enlarged, scenes
 from .maps import WAYS
 from .measure import MEASURES, Measured, measure
 from .sheet import sheet
@@ -98,6 +98,7 @@ def main(arguments: list[str] | None = None) -> None:
     write_atomically(options.out / "README.md", lambda file: file.write(text.encode()))
     write_atomically(options.out / "table.csv", lambda file: file.write(as_csv(found).encode()))
     sheet(model, drawn, options.out / "maps.png")
+    enlarged(drawn, 0).save(options.out / "scene.png")
     print(text)
 
 

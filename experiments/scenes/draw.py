@@ -68,6 +68,12 @@ def scenes(count: int, seed: int, *, fewest: int = FEWEST, most: int = MOST) -> 
     return Scenes(images, labels, order[:, 0], kinds)
 
 
+def enlarged(drawn: Scenes, number: int, times: int = 6) -> Image.Image:
+    """One scene for people to look at. A processor makes it small again, so a model sees nearly the same."""
+    size = (times * SIDE, times * SIDE)
+    return Image.fromarray(drawn.images[number]).resize(size, Image.Resampling.BICUBIC)
+
+
 def _colours(rng: np.random.Generator, count: int, places: int) -> NDArray[np.float32]:
     """The background's colour [n, 1, RGB] and the objects', which stand off from it: [n, 1 + places, RGB]."""
     dark = rng.random((count, 1, 1)) < 0.5

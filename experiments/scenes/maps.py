@@ -74,6 +74,7 @@ WAYS: dict[str, Way] = {
     "rollout, heads by maximum": by_graph("rollout", heads="max"),
     "rollout of gradient-weighted edges": by_graph("rollout", edges="chefer"),
     "flow of gradient-weighted edges": by_graph("flow", edges="chefer"),
+    "relevance (Chefer et al. 2021)": by_graph("relevance", edges="chefer"),
     "rollout of ALTI": by_graph("rollout", edges="alti", residual="own"),
     "Grad-CAM, second block": by_grad_cam(1),
     "Grad-CAM, last block": by_grad_cam(-1),

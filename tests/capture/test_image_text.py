@@ -172,6 +172,13 @@ def test_siglip_is_read_at_the_mean_and_the_last_word() -> None:
     assert graph.tokens.labels[-1] == "[mean]"
     assert graph.options["queries"] == [23, 22]
     assert graph.options["query_is"].startswith("the mean of the patches and the last token of the text")
+    for method in ("rollout", "flow"):
+        found = af.attribute(graph, method)
+        np.testing.assert_allclose(
+            found.of("[mean]")[:16], found.of("[mean]", 1)[:16], atol=1e-9
+        )  # the text adds nothing
+    rolled = af.rollout(graph)
+    np.testing.assert_allclose(rolled.of("[mean]"), rolled.scores[-1, :16].mean(axis=0), atol=1e-7)
 
 
 @pytest.mark.parametrize("name", ["CLIP", "SigLIP"])

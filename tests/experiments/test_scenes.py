@@ -96,7 +96,7 @@ def test_every_way_gives_one_number_for_each_patch() -> None:
 
 def test_the_page_and_the_table_are_written(tmp_path: Path) -> None:
     main(["--scenes", "4", "--out", str(tmp_path)])
-    assert {path.name for path in tmp_path.iterdir()} == {"README.md", "table.csv", "maps.png"}
+    assert {path.name for path in tmp_path.iterdir()} == {"README.md", "table.csv", "maps.png", "scene.png"}
     text = (tmp_path / "README.md").read_text()
     assert all(f"| {way} |" in text for way in WAYS)
     assert len((tmp_path / "table.csv").read_text().splitlines()) == 1 + len(WAYS) * len(MEASURES)

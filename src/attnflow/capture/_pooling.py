@@ -26,13 +26,17 @@ def with_mean(graph: AttentionGraph) -> AttentionGraph:
     levels, count, _ = graph.levels.shape
     stored = np.zeros((levels, count + 1, count + 1), dtype=graph.levels.dtype)
     stored[:, :count, :count] = graph.levels
+    idle = np.logical_and.reduce(
+        graph.passive[:, patches], axis=1
+    )  # levels of the text beside the image: the mean stays what it is
     stored[:, count, :count] = graph.levels[:, patches].mean(axis=1, dtype=np.float64)
+    stored[idle, count] = np.eye(count + 1, dtype=stored.dtype)[count]
     stored.flags.writeable = False
     tokens = graph.tokens
     named = Tokens(
         [*tokens.labels, MEAN], [*tokens.special, True], [*tokens.padding, False], tokens.words, tokens.grids
     )
-    passive = np.pad(graph.passive, ((0, 0), (0, 1)))
+    passive = np.concatenate([graph.passive, idle[:, None]], axis=1)
     options = {**graph.options, "query": count, "query_is": "the mean of the patches"}
     if "queries" in options:  # a score of image and text, read in both
         options["queries"] = [count, *options["queries"][1:]]
