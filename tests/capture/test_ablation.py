@@ -151,12 +151,13 @@ def test_shapley_values_are_drawn_from_the_seed() -> None:
 
 @pytest.mark.parametrize("replace", ["mean", "blank"])
 def test_patches_of_an_image_are_replaced_in_its_pixels(replace: str) -> None:
-    config: Any = transformers.ViTConfig(
+    tf: Any = transformers  # whose classes are not typed
+    config = tf.ViTConfig(
         hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=24, image_size=8, patch_size=4, num_labels=3,
         initializer_range=0.4,
     )  # fmt: skip
     torch.manual_seed(0)
-    model: Any = transformers.ViTForImageClassification(config).eval()
+    model = tf.ViTForImageClassification(config).eval()
     pixels = torch.rand(3, 8, 8)
     found = capture.ablation(model, pixels, target=1, replace=replace)
     assert found.removable.tolist() == [False, True, True, True, True]  # the class token, four patches
