@@ -13,7 +13,7 @@ const SAID = {
   flow: "All levels at once, attention as capacities: the most that could flow from the query down to a token. Ask for a pair to see its bottleneck.",
   relevance: "Attention weighted by gradients and accumulated, level by level.",
 };
-const RESIDUALS = { own: "as the edge rule has it", measured: "measured", w_res: "measured on weights (w_res)" };
+const RESIDUALS = { own: "the rule’s own", measured: "measured", w_res: "measured on weights (w_res)" };
 const LINKED = 100_000; // letters of an image that a link may still hold
 const PATIENCE = 350; // milliseconds after a choice until it is asked about
 
@@ -155,7 +155,7 @@ class Live {
 
   modelChanged(ask = true) {
     const { heads: count, kind, layers } = this.choices.models.find((one) => one.name === this.model.value);
-    this.modelSaid.textContent = `${kind}${layers ? `, ${layers} layers` : ""}`;
+    this.modelSaid.textContent = `${kind.replace(/([a-z])([A-Z])/g, "$1\u200b$2")}${layers ? `, ${layers} layers` : ""}`;
     const heads = this.heads.value || "mean";
     options(this.heads, [["mean", "averaged"], ["max", "largest"], ["min", "smallest"], ...Array.from({ length: count ?? 0 }, (_, i) => [String(i), `head ${i}`])]);
     this.heads.value = heads;
