@@ -26,7 +26,6 @@ class Live {
     this.build();
     this.dark.addEventListener("change", () => this.paintTheme());
     window.addEventListener("popstate", () => this.open());
-    window.addEventListener("hashchange", () => this.open());
     this.paintTheme();
     this.open();
   }
