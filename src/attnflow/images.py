@@ -195,6 +195,17 @@ def _opened(path: str | os.PathLike[str]) -> Any:
         raise InvalidArgument(f"could not read the image {os.fspath(path)}: {error.strerror or error}.") from None
 
 
+def saved(pixels: Pixels, path: Path) -> bytes:
+    """Pixels as a file of the form that the path's ending names."""
+    forms = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG", ".webp": "WEBP", ".tif": "TIFF", ".tiff": "TIFF"}
+    form = forms.get(path.suffix.lower())
+    if form is None:
+        raise InvalidArgument(f"an image is written as {', '.join(forms)}; got {str(path)!r}.")
+    file = io.BytesIO()
+    _pillow().fromarray(pixels).save(file, form, **({"quality": 92} if form in ("JPEG", "WEBP") else {}))
+    return file.getvalue()
+
+
 def decoded(content: bytes) -> Pixels:
     """The pixels of an encoded picture."""
     pixels: Pixels = np.asarray(_pillow().open(io.BytesIO(content)).convert("RGB"))

@@ -9,6 +9,7 @@ from attnflow.images import Picture
 from attnflow.render._describe import difference, view
 from attnflow.render._document import document
 from attnflow.render._figure import figure
+from attnflow.render._overlay import overlay
 from attnflow.render._page import asset, page
 from attnflow.render._terminal import terminal
 from attnflow.render._view import FlowView, View
@@ -22,6 +23,7 @@ __all__ = [
     "difference",
     "document",
     "figure",
+    "overlay",
     "page",
     "terminal",
     "view",

@@ -13,11 +13,9 @@ from numpy.typing import NDArray
 from attnflow.errors import InvalidArgument
 from attnflow.render._colour import GROUND, parsed
 from attnflow.render._figure_sheet import Choice, Drawing, Panel, bar, colours, panel, scales, titles
+from attnflow.render._overlay import COVER, VEIL
 from attnflow.render._view import Values, View
 from attnflow.tokens import PatchGrid
-
-VEIL = 0.35  # of the image fades into the ground, so that the only strong colour is the map's
-COVER = 0.9  # of the image is covered where the map is highest, and nothing where it is zero
 
 
 def patches(views: Sequence[View], choice: Choice) -> Figure:
