@@ -57,8 +57,7 @@ def _sums(parts: Parts, whole: torch.Tensor, record: LayerRecord) -> torch.Tenso
     queries, keys = parts.weights.shape[1:]
     found = torch.empty(queries, keys, dtype=torch.float64, device=whole.device)
     for rows in record.rows():
-        left = parts.block(rows).sub_(whole[rows, None]).abs_().sum(-1, dtype=torch.float64)
-        found[rows] = whole[rows].double().abs().sum(-1, keepdim=True) - left
+        found[rows] = whole[rows].abs().sum(-1, keepdim=True) - parts.distances(rows, whole)
     return found
 
 

@@ -46,6 +46,16 @@ class Parts:
             made[torch.arange(len(positions), device=made.device), positions] += self.own[rows]
         return made
 
+    def distances(self, rows: slice, whole: torch.Tensor) -> torch.Tensor:
+        """‖whole_i − T_i(x_j)‖₁ for some queries (queries, keys), in one product and one sum."""
+        shares = (self.weights[:, rows] * self.scale[rows, None]).permute(2, 1, 0)  # (keys, queries, heads)
+        keys = shares.shape[0]
+        left = torch.baddbmm(whole[rows].expand(keys, -1, -1), shares, self.vectors.permute(1, 0, 2), alpha=-1)
+        if self.own is not None and not self.cross:
+            positions = torch.arange(keys, device=left.device)[rows]
+            left[positions, torch.arange(len(positions), device=left.device)] -= self.own[rows]
+        return left.abs_().sum(-1).T
+
     @property
     def whole(self) -> torch.Tensor:
         """Their sum with the constant (queries, width): the output, if all heads count and the residual does."""

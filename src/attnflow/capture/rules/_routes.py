@@ -39,11 +39,11 @@ class Routes:
         parts = Parts.of(record, "none", residual=self.residual)
         matrix = torch.zeros(parts.weights.shape[1:], dtype=torch.float64, device=parts.vectors.device)
         whole = parts.whole
-        length = whole.double().abs().sum(-1, keepdim=True)
+        length = whole.abs().sum(-1, keepdim=True)
         for rows in record.rows():
             for weights, vectors in zip(parts.weights[:, rows], parts.vectors, strict=True):
-                part = (weights * parts.scale[rows, None])[..., None] * vectors
-                left = part.sub_(whole[rows, None]).abs_().sum(-1, dtype=torch.float64)
+                scaled = weights * parts.scale[rows, None]
+                left = torch.addcmul(whole[rows, None], scaled[..., None], vectors, value=-1).abs_().sum(-1)
                 matrix[rows] += torch.where(weights > 0, (length[rows] - left).clamp_(min=_FLOOR), 0)
         if parts.own is None:
             return Edges(matrix / matrix.sum(-1, keepdim=True).clamp(min=1e-300))
