@@ -104,7 +104,11 @@ def measure(name: str, tokens: int) -> None:
         gc.collect()
         ctypes.CDLL(None).malloc_trim(0)  # or what earlier rows gave back would serve this one, and not be seen
         kept: list[Any] = []
-        peak = peak_anonymous(lambda run=run, kept=kept: kept.append(run()))
+
+        def keep(run: Any = run, kept: list[Any] = kept) -> None:
+            kept.append(run())
+
+        peak = peak_anonymous(keep)
         plain = fastest(forward, 5)
         seconds = fastest(run, 1 if row == "value_zeroing" else 3)
         plain = min(plain, fastest(forward, 5))  # before and after, so that noise meets both
