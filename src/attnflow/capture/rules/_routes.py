@@ -11,6 +11,7 @@ from attnflow.capture.rules._alti import nearer
 from attnflow.capture.rules._parts import Parts
 from attnflow.capture.rules._record import LayerRecord
 from attnflow.capture.rules._rule import Edges
+from attnflow.errors import CaptureError
 
 _FLOOR = 1e-5
 
@@ -53,8 +54,15 @@ class Routes:
 
 
 def feed_forward(record: LayerRecord) -> torch.Tensor:
-    """The share of the feed-forward part in the layer's output, by proximity: prox(what it writes) / (that + prox(what is carried))."""
-    passed = record.carried + record.written
-    whole = record.output
+    """The share of the feed-forward part in a pre-norm layer's output, for each position, by the same proximity.
+
+    The parts are what it writes and what is carried past it, x + attention; the whole is the layer's output. For the last attention
+    of a layer: what comes after an earlier one is more than the feed-forward part.
+    """
+    if record.known.sublayer.after is not None:
+        raise CaptureError(
+            f"{record.path} is in a post-norm layer, whose output is no sum of what the feed-forward part writes and what is carried."
+        )
+    passed, whole = record.carried + record.written, record.output
     wrote, kept = (nearer(whole, part, 1).clamp_(min=_FLOOR) for part in (whole - passed, passed))
     return wrote / (wrote + kept)
