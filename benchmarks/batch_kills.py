@@ -36,15 +36,13 @@ def main(rows: int, kills: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         corpus = write(place / "texts.jsonl", texts)
-        start = time.perf_counter()
-        subprocess.run(command(corpus, place / "whole"), check=True, stderr=subprocess.DEVNULL)
-        alone = time.perf_counter() - start
-        print(f"{rows:,} rows, {len(range(25, rows, 50))} of them poisoned; undisturbed {alone:.0f} s")
+        first, alone = undisturbed(command(corpus, place / "whole"), place / "whole")
+        print(
+            f"{rows:,} rows, {len(range(25, rows, 50))} of them poisoned; undisturbed {alone:.0f} s, the first part after {first:.0f} s"
+        )
         for number in range(kills):
-            before, seconds = (
-                finished(place / "killed"),
-                killed(command(corpus, place / "killed"), rng, worker=number % 4 == 3),
-            )
+            before = finished(place / "killed")
+            seconds = killed(command(corpus, place / "killed"), rng.uniform(0.05, 2) * first, worker=number % 4 == 3)
             print(
                 f"kill {number + 1:>2} after {seconds:4.1f} s: parts {before:>3} → {finished(place / 'killed'):>3}",
                 flush=True,
@@ -57,9 +55,19 @@ def command(corpus: Path, out: Path) -> list[str]:
     return [sys.executable, "-m", "attnflow", "batch", "run", str(corpus), "-o", str(out)]
 
 
-def killed(arguments: list[str], rng: Random, *, worker: bool) -> float:
-    """Start a run and kill it at a random moment; with `worker`, one of its workers some time before."""
-    seconds = rng.uniform(0.5, 12)
+def undisturbed(arguments: list[str], out: Path) -> tuple[float, float]:
+    """Seconds to the first part of a run, and to its end."""
+    start, first = time.perf_counter(), 0.0
+    with subprocess.Popen(arguments, stderr=subprocess.DEVNULL) as process:
+        while process.poll() is None:
+            if not first and finished(out):
+                first = time.perf_counter() - start
+            time.sleep(0.05)
+    return first, time.perf_counter() - start
+
+
+def killed(arguments: list[str], seconds: float, *, worker: bool) -> float:
+    """Start a run and kill it after so long; with `worker`, one of its workers half-way."""
     with subprocess.Popen(arguments, stderr=subprocess.DEVNULL) as process:
         time.sleep(seconds / 2)
         others = family(process.pid)[1:]

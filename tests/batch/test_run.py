@@ -136,6 +136,7 @@ def test_a_loaded_model_and_a_folder_of_texts(tmp_path: Path, work: Any) -> None
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
+        (["two.csv"], 1, "There are: a, b. Name one with --column."),
         (["missing.jsonl"], 1, "there is no file or folder missing.jsonl"),
         (["{corpus}", "--keep", "lable"], 1, "the input has no column 'lable'. Did you mean 'label'?"),
         (["{corpus}", "-M", "./nowhere"], 1, "there is no folder './nowhere'"),
@@ -145,6 +146,7 @@ def test_a_loaded_model_and_a_folder_of_texts(tmp_path: Path, work: Any) -> None
     ],
 )
 def test_mistakes_are_one_line(corpus: Path, tmp_path: Path, arguments: list[str], code: int, message: str) -> None:
+    (tmp_path / "two.csv").write_text("a,b\n1,2\n")
     given = [one.format(corpus=corpus) for one in arguments]
     assert message in bad(code, "batch", "run", *given, "-o", tmp_path / "out", "--workers", "1", cwd=tmp_path)
 

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from attnflow.batch._job import Job
@@ -19,6 +20,7 @@ from attnflow.batch._part import Part
 from attnflow.batch._work import Finished
 from attnflow.errors import AttnflowError, CaptureError
 
+GPUS = Path("/proc/driver/nvidia/gpus")  # where the driver lists them, on Linux
 _END = object()
 
 
@@ -27,9 +29,20 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def local(job: Job, types: Mapping[str, Any], parts: Iterator[Part], workers: int) -> Iterator[Finished]:
+def gpus() -> int:
+    """NVIDIA's, as far as this process may see them. Asking torch would cost seconds, and memory for good."""
+    if not GPUS.is_dir():
+        return 0
+    allowed = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if allowed is None:
+        return len(list(GPUS.iterdir()))
+    return len([one for one in allowed.split(",") if one.strip() and one.strip() != "-1"])
+
+
+def local(job: Job, types: Mapping[str, Any], parts: Iterator[Part], workers: int | None = None) -> Iterator[Finished]:
     """Each part, finished, in the order in which they are. At most two a worker are held at once."""
-    crew = _Crew(job, types, parts, workers)
+    cards = 0 if job.device is not None else gpus()
+    crew = _Crew(job, types, parts, workers or cards or cores(), cards)
     try:
         yield from crew.finished()
     finally:
@@ -39,8 +52,9 @@ def local(job: Job, types: Mapping[str, Any], parts: Iterator[Part], workers: in
 class _Crew:
     """Workers, each minded by a thread that hands it one part after the other."""
 
-    def __init__(self, job: Job, types: Mapping[str, Any], parts: Iterator[Part], workers: int) -> None:
+    def __init__(self, job: Job, types: Mapping[str, Any], parts: Iterator[Part], workers: int, cards: int) -> None:
         self._setting = pickle.dumps((job, dict(types)))
+        self._devices = [f"cuda:{place % cards}" if cards else None for place in range(workers)]
         self._parts, self._turn = parts, threading.Lock()
         self._done: queue.Queue[Any] = queue.Queue(maxsize=workers)
         self._stopping = threading.Event()
@@ -96,7 +110,7 @@ class _Crew:
         while True:
             process = self._processes[place]
             if process is None:
-                process = self._processes[place] = _Process(self._setting, len(self._processes), place)
+                process = self._processes[place] = _Process(self._setting, self._devices[place], len(self._devices))
             try:
                 return process.ask(part, careful=careful, deadly=deadly)
             except EOFError:
@@ -114,11 +128,11 @@ class _Crew:
 class _Process:
     """One worker, from this side."""
 
-    def __init__(self, setting: bytes, workers: int, place: int) -> None:
+    def __init__(self, setting: bytes, device: str | None, workers: int) -> None:
         each = str(max(1, cores() // workers))
         variables = {
             "OMP_NUM_THREADS": each, "MKL_NUM_THREADS": each, "OPENBLAS_NUM_THREADS": each, "NUMBA_NUM_THREADS": each,
-            "TOKENIZERS_PARALLELISM": "false", "ATTNFLOW_WORKER": str(place),
+            "TOKENIZERS_PARALLELISM": "false",
             "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
         }  # fmt: skip
         quiet = {"TRANSFORMERS_VERBOSITY": "error", "HF_HUB_DISABLE_PROGRESS_BARS": "1"}
@@ -128,6 +142,7 @@ class _Process:
         )
         self.row: int | None = None  # the one being explained, where each is announced
         self._say(setting)
+        self._say(pickle.dumps(device))
         try:
             self._hear("ready")
         except EOFError:

@@ -12,7 +12,7 @@ from typing import Any
 
 from attnflow.batch._job import Job
 from attnflow.batch._ledger import Ledger
-from attnflow.batch._local import cores, local
+from attnflow.batch._local import local
 from attnflow.batch._part import Part, Source, rows_per_part
 from attnflow.batch._progress import Progress, duration
 from attnflow.batch._rows import Columns
@@ -81,7 +81,7 @@ def run(
     if engine not in ENGINES:
         raise InvalidArgument(f"unknown engine {engine!r}." + suggest(engine, ENGINES))
     if address is not None and engine != "ray":
-        raise InvalidArgument(f"address= is of a Ray cluster, and the engine is {engine!r}: give engine='ray'.")
+        raise InvalidArgument(f"an address is of a Ray cluster, and the engine is {engine!r}.")
     count = _whole(workers, "workers")
     job = Job.of(
         method, options, model=model, level=level, query=query, tokenizer=tokenizer, processor=processor, device=device,
@@ -105,14 +105,10 @@ def run(
 
 def _engine(name: str, address: str | None) -> Callable[[Job, Source, Iterator[Part], int | None], Iterator[Finished]]:
     if name == "local":
-        return _on_this_machine
+        return lambda job, source, parts, workers: local(job, source.types, parts, workers)
     from attnflow.batch._ray import on_ray
 
     return lambda job, source, parts, workers: on_ray(job, source.types, parts, workers, address)
-
-
-def _on_this_machine(job: Job, source: Source, parts: Iterator[Part], workers: int | None) -> Iterator[Finished]:
-    return local(job, source.types, parts, workers or cores())
 
 
 def _whole(value: Any, name: str) -> int | None:

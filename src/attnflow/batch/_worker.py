@@ -32,7 +32,8 @@ def _serve(questions: BinaryIO, answers: BinaryIO) -> None:
     try:
         from attnflow.batch._work import Work
 
-        work = Work(*pickle.load(questions))
+        job, types = pickle.load(questions)
+        work = Work(job, types, device=pickle.load(questions))
         say("ready")
         while True:
             part, careful, deadly = pickle.load(questions)

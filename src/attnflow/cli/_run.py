@@ -67,7 +67,7 @@ def _answered(arguments: Sequence[str] | None) -> int:
 
 
 # The library speaks of its arguments (truncate=True); here they are options (--truncate).
-_ARGUMENT = re.compile(r"\b(model|tokenizer|truncate|target|query|edges)=(?:True|…)")
+_ARGUMENT = re.compile(r"\b(model|tokenizer|truncate|target|query|edges|column)=(?:True|…)")
 
 
 def _failed(message: str) -> int:
