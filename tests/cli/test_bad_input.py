@@ -13,7 +13,7 @@ from tests.cli.command import bad, good, run
 TABLE = [
     ("explan x", 2, "Did you mean 'explain'"),
     ("explain x --methd flow", 2, "--method"),
-    ("explain x --method flw", 2, "unknown method 'flw'. Did you mean 'flow'? Known: flow, raw, rollout."),
+    ("explain x --method flw", 2, "unknown method 'flw'. Did you mean 'flow'? Known: flow, raw, relevance, rollout."),
     ("explain x --edges gradiant", 2, "Did you mean 'gradient'"),
     ("explain x --heads maen", 2, "Did you mean 'mean'"),
     ("explain x --heads 1,x", 2, "expected mean"),
