@@ -6,7 +6,7 @@ DEV := .venv/.dev
 PIP := $(BIN)/pip install --quiet --constraint constraints.txt
 export HF_HUB_OFFLINE ?= 1
 
-.PHONY: demo test check bench docs train scenes reproduce benchmark-faithfulness gallery weights clean
+.PHONY: demo test check bench docs train scenes reproduce benchmark-faithfulness gallery weights clean release-check
 
 demo: $(USE)
 	$(BIN)/python -m experiments.demo
@@ -24,8 +24,12 @@ check: $(DEV)
 bench: $(DEV)
 	for script in benchmarks/[a-z]*.py; do name=$${script#benchmarks/}; $(BIN)/python -m benchmarks.$${name%.py} || exit 1; done
 
-docs: $(DEV)
-	$(BIN)/mkdocs build --strict
+docs: $(DEV) weights
+	$(BIN)/python docs/make_tutorials.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+release-check: $(DEV)
+	$(BIN)/python -m release.check
 
 train: $(DEV)
 	$(BIN)/python -m experiments.verb_number.train

@@ -86,8 +86,14 @@ class Report:
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", {key: frozen(table) for key, table in self.values.items()})
 
+    def __repr__(self) -> str:
+        return f"Report({len(self.methods)} methods × {len(self.levels)} levels, {len(self.references)} references)"
+
     def __str__(self) -> str:
         return self.to_text()
+
+    def _repr_markdown_(self) -> str:  # what a notebook shows
+        return self.to_markdown()
 
     def cell(self, method: str, level: str | int = -1, reference: str | None = None) -> Cell:
         """One result; a level by name or by its place."""

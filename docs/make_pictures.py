@@ -1,0 +1,43 @@
+"""Make docs/pictures: what the pages about concepts and methods show, from the bundled model.
+
+python docs/make_pictures.py
+"""
+
+from __future__ import annotations
+
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import attnflow as af
+from attnflow import render
+
+HERE = Path(__file__).parent / "pictures"
+SENTENCE = "the authors of the book"
+
+
+def three_layers() -> None:
+    """The worked example of the page on mixing."""
+    first = [[1.0, 0.0, 0.0], [0.9, 0.1, 0.0], [0.0, 0.0, 1.0]]
+    second = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 1.0, 0.0]]
+    graph = af.AttentionGraph([first, second], tokens=["keys", "cabinet", "[answer]"])
+    render.figure(af.raw(graph), "graph", HERE / "three-layers.svg", query="[answer]", width=5)
+
+
+def bundled(**options: Any) -> af.AttentionGraph:
+    with resources.as_file(resources.files("attnflow") / "assets" / "verb_number") as folder:
+        found = af.capture.graph(str(folder), SENTENCE, **options)
+    assert isinstance(found, af.AttentionGraph)
+    return found
+
+
+def main() -> None:
+    HERE.mkdir(exist_ok=True)
+    three_layers()
+    graph = bundled()
+    render.figure([af.rollout(graph), af.flow(graph)], "graph", HERE / "rollout-and-flow.svg", query="[CLS]")
+    render.figure(af.bottleneck(graph, "[CLS]", "authors", level=3), path=HERE / "bottleneck.svg")
+
+
+if __name__ == "__main__":
+    main()
