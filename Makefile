@@ -19,7 +19,8 @@ check: $(DEV)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -q tests/test_docs.py
+	$(BIN)/codespell README.md ARCHITECTURE.md CONTRIBUTING.md CHANGELOG.md docs src tests benchmarks experiments release
+	$(BIN)/python -m pytest -q tests/test_docs.py tests/test_site.py
 
 bench: $(DEV)
 	for script in benchmarks/[a-z]*.py; do name=$${script#benchmarks/}; $(BIN)/python -m benchmarks.$${name%.py} || exit 1; done

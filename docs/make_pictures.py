@@ -31,9 +31,33 @@ def bundled(**options: Any) -> af.AttentionGraph:
     return found
 
 
+METHODS: dict[str, tuple[str, dict[str, Any]]] = {
+    "raw": ("raw", {}),
+    "rollout": ("rollout", {}),
+    "flow": ("flow", {}),
+    "chefer": ("rollout", {"edges": "chefer", "target": "plural"}),
+    "alti": ("rollout", {"edges": "alti", "residual": "own"}),
+    "value-zeroing": ("rollout", {"edges": "value_zeroing", "residual": None}),
+    "routes": ("rollout", {"edges": "routes", "residual": "own"}),
+    "effective": ("rollout", {"edges": "effective"}),
+    "relevance": (
+        "relevance",
+        {"edges": "chefer", "target": "plural", "residual": None, "renormalise": False},
+    ),
+}
+
+
+def methods() -> None:
+    """One sentence, one picture a method: what the class token draws on, level by level."""
+    for name, (method, options) in METHODS.items():
+        found = af.attribute(bundled(**options), method, queries=["[CLS]"])
+        render.figure(found, "levels", HERE / f"method-{name}.svg", query="[CLS]", width=5.5)
+
+
 def main() -> None:
     HERE.mkdir(exist_ok=True)
     three_layers()
+    methods()
     graph = bundled()
     render.figure([af.rollout(graph), af.flow(graph)], "graph", HERE / "rollout-and-flow.svg", query="[CLS]")
     render.figure(af.bottleneck(graph, "[CLS]", "authors", level=3), path=HERE / "bottleneck.svg")
