@@ -19,7 +19,7 @@ check: $(DEV)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/codespell README.md ARCHITECTURE.md CONTRIBUTING.md CHANGELOG.md docs src tests benchmarks experiments release
+	$(BIN)/codespell README.md ARCHITECTURE.md CONTRIBUTING.md CHANGELOG.md docs src benchmarks experiments release
 	$(BIN)/python -m pytest -q tests/test_docs.py tests/test_site.py
 
 bench: $(DEV)
