@@ -10,6 +10,7 @@ under "needs") is left out, with the reason.
 from __future__ import annotations
 
 import importlib.util
+import os
 import shutil
 import sys
 import tempfile
@@ -31,6 +32,7 @@ def execute(notebook: Any, folder: Path) -> None:
     """Run all cells, in `folder`."""
     from nbclient import NotebookClient
 
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(HERE.parents[1]), os.environ.get("PYTHONPATH")]))
     where = {"metadata": {"path": str(folder)}}
     client = NotebookClient(
         notebook, timeout=600, kernel_name="python3", resources=where, extra_arguments=["--log-level=ERROR"]
