@@ -60,7 +60,7 @@ def main() -> None:
     methods()
     graph = bundled()
     render.figure([af.rollout(graph), af.flow(graph)], "graph", HERE / "rollout-and-flow.svg", query="[CLS]")
-    render.figure(af.bottleneck(graph, "[CLS]", "authors", level=3), path=HERE / "bottleneck.svg")
+    render.figure(af.bottleneck(graph, "[CLS]", "authors", level=2), path=HERE / "bottleneck.svg", width=6)
 
 
 if __name__ == "__main__":
