@@ -36,9 +36,9 @@ METHODS: dict[str, tuple[str, dict[str, Any]]] = {
     "rollout": ("rollout", {}),
     "flow": ("flow", {}),
     "chefer": ("rollout", {"edges": "chefer", "target": "plural"}),
-    "alti": ("rollout", {"edges": "alti", "residual": "own"}),
-    "value-zeroing": ("rollout", {"edges": "value_zeroing", "residual": None}),
-    "routes": ("rollout", {"edges": "routes", "residual": "own"}),
+    "alti": ("rollout", {"edges": "alti"}),
+    "value-zeroing": ("rollout", {"edges": "value_zeroing"}),
+    "routes": ("rollout", {"edges": "routes"}),
     "effective": ("rollout", {"edges": "effective"}),
     "relevance": (
         "relevance",
