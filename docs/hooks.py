@@ -20,7 +20,14 @@ from mkdocs.structure.pages import Page
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "experiments" / "results"
 TUTORIALS = ROOT / "runs" / "tutorials"  # made by docs/make_tutorials.py
-PROJECT = ("CHANGELOG.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "CODE_OF_CONDUCT.md", "SECURITY.md")
+PROJECT = (
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "ARCHITECTURE.md",
+    "CODE_OF_CONDUCT.md",
+    "SECURITY.md",
+    "src/attnflow/assets/verb_number/MODEL_CARD.md",
+)
 SHOWN = {".md", ".png", ".svg", ".csv", ".html"}
 LINK = re.compile(r"(\]\(|(?:src|href)=\")(?!https?:|#|mailto:|data:)([^)\s\"#]+)")
 
@@ -82,8 +89,10 @@ def place(path: Path) -> str:
         return f"results/{path.relative_to(RESULTS).as_posix()}"
     if path.is_relative_to(TUTORIALS):
         return f"tutorials/{path.relative_to(TUTORIALS).as_posix()}"
-    if path.parent == ROOT:
-        return "index.md" if path.name == "README.md" else f"project/{path.name}"
+    if path == ROOT / "README.md":
+        return "index.md"
+    if path in {ROOT / name for name in PROJECT}:
+        return f"project/{path.name}"
     return path.relative_to(ROOT / "docs").as_posix()
 
 
