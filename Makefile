@@ -20,7 +20,7 @@ check: $(DEV)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/codespell README.md ARCHITECTURE.md CONTRIBUTING.md CHANGELOG.md docs src benchmarks experiments release
-	$(BIN)/python -m pytest -q tests/test_docs.py tests/test_site.py
+	$(BIN)/python -m pytest -q tests/test_docs.py tests/test_site.py -k "not code_blocks"
 
 bench: $(DEV)
 	for script in benchmarks/[a-z]*.py; do name=$${script#benchmarks/}; $(BIN)/python -m benchmarks.$${name%.py} || exit 1; done
