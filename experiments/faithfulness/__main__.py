@@ -23,7 +23,7 @@ from .headline import headline
 from .measure import measured
 from .subjects import ROOT, SMALL, Sizes, Subject, learnt_heads, subjects
 
-PAGES = ("methods", "agreement", "questions", "sanity", "audit")
+PAGES = ("methods", "planted", "agreement", "questions", "sanity", "audit")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -81,7 +81,8 @@ def _write(
 ) -> None:
     makers: dict[str, Callable[[], list[Page]]] = {
         "methods": lambda: [results.methods(several, found, out), results.replacements(found)],
-        "agreement": lambda: _agreement(several, runs, out),
+        "planted": lambda: _planted(several, sizes, runs),
+        "agreement": lambda: _agreement(several, sizes, runs, out),
         "questions": lambda: questions.pages(results.columns(several, found), out),
         "sanity": lambda: [checks.sanity(one, out) for one in several if one.name == "verb number"],
         "audit": lambda: [] if sentiment.available() else [checks.audits(sizes, runs, out)],
@@ -94,11 +95,16 @@ def _write(
     results.index(out, _setting(sizes, runs))
 
 
-def _agreement(several: Sequence[Subject], runs: Path, out: Path) -> list[Page]:
+def _planted(several: Sequence[Subject], sizes: Sizes, runs: Path) -> list[Page]:
+    known = any(one.name.startswith("planted") for one in several)
+    return [checks.planted_truth(sizes, runs)] if known else []
+
+
+def _agreement(several: Sequence[Subject], sizes: Sizes, runs: Path, out: Path) -> list[Page]:
     decoder = next((one for one in several if one.name == "agreement prompts"), None)
     if decoder is None:
         return []
-    rows = outranks.table(decoder, runs)
+    rows = outranks.table(decoder, sizes.credited, runs)
     write(out / "agreement.csv", as_csv(rows))
     return [results.agreement(rows)]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from attnflow import study
 from attnflow.study import Way
 
 RAW, ROLLOUT, FLOW = Way("raw", residual=None), Way("rollout"), Way("flow")
@@ -68,12 +67,3 @@ QUESTIONS = [
 def levels(method: str, count: int) -> list[Way]:
     """A method at every level below the top one."""
     return [Way(method, level=level) for level in range(count - 1)]
-
-
-def commands(way: Way | str, model: str) -> str:
-    """What makes this map, or measures this baseline, at the command line."""
-    flags = way.flags if isinstance(way, Way) else f'--baseline "{way}"'
-    return f"attnflow evaluate DATA --model {model} {flags}"
-
-
-__all__ = ["EVERYWHERE", "QUESTIONS", "Question", "commands", "levels", "study"]

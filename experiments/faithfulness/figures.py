@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-ENDINGS = ("png", "svg")
-
 
 class Bar(NamedTuple):
     """A row of a figure: its interval, and the group that gives it its colour."""
@@ -20,7 +18,7 @@ class Bar(NamedTuple):
 
 
 def intervals(bars: Sequence[Bar], title: str, axis: str, path: Path, *, zero: bool = False) -> str:
-    """Points with intervals, as a file in both forms; what to put into the page."""
+    """Points with intervals, as a PNG file; what to put into the page."""
     import matplotlib
 
     matplotlib.use("agg")
@@ -34,7 +32,7 @@ def intervals(bars: Sequence[Bar], title: str, axis: str, path: Path, *, zero: b
             strict=False,
         )
     )
-    figure, axes = pyplot.subplots(figsize=(8, 1.2 + 0.24 * len(bars)), layout="constrained")
+    figure, axes = pyplot.subplots(figsize=(8, 1.6 + 0.24 * len(bars)), layout="constrained")
     for place, bar in enumerate(bars):
         colour = colours.get(bar.group, "#555555")
         axes.plot([bar.low, bar.high], [place, place], color=colour, linewidth=2, solid_capstyle="round")
@@ -47,13 +45,11 @@ def intervals(bars: Sequence[Bar], title: str, axis: str, path: Path, *, zero: b
     axes.set_yticks(range(len(bars)), [bar.label for bar in bars], fontsize=8)
     axes.set_ylim(len(bars) - 0.4, -0.6)
     axes.set_xlabel(axis, fontsize=9)
-    axes.set_title(title, fontsize=10)
+    figure.suptitle(title, fontsize=10)
     axes.grid(axis="x", color="#dddddd", linewidth=0.6)
     if any(groups):
-        axes.legend(fontsize=7, loc="best")
-    for ending in ENDINGS:
-        metadata = {"Date": None} if ending == "svg" else {}
-        figure.savefig(path.with_suffix(f".{ending}"), dpi=130, metadata=metadata)
+        figure.legend(fontsize=8, loc="outside lower center", ncols=3, frameon=False)
+    figure.savefig(path.with_suffix(".png"), dpi=130)
     pyplot.close(figure)
     return f"![{title}]({path.name}.png)"
 
@@ -74,7 +70,6 @@ def lines(series: Mapping[str, Sequence[float]], title: str, axis: str, path: Pa
     axes.set_title(title, fontsize=10)
     axes.grid(color="#dddddd", linewidth=0.6)
     axes.legend(fontsize=8)
-    for ending in ENDINGS:
-        figure.savefig(path.with_suffix(f".{ending}"), dpi=130, metadata={"Date": None} if ending == "svg" else {})
+    figure.savefig(path.with_suffix(".png"), dpi=130)
     pyplot.close(figure)
     return f"![{title}]({path.name}.png)"

@@ -19,18 +19,18 @@ BATCH = 8
 VERSION = 1
 
 
-def credited(subject: Subject, runs: Path) -> dict[str, list[float]]:
+def credited(subject: Subject, count: int, runs: Path) -> dict[str, list[float]]:
     """For every map and prompt, the subject's share of what subject and attractor hold together; kept on disk."""
-    path = runs / f"outranks-{digest(VERSION, subject.count, [way.name for way in subject.ways])}.json"
+    path = runs / f"outranks-{digest(VERSION, count, [way.name for way in subject.ways])}.json"
     if not path.exists():
-        write(path, json.dumps(_credited(subject)))
+        write(path, json.dumps(_credited(subject, count)))
     found: dict[str, list[float]] = json.loads(path.read_text())
     return found
 
 
-def _credited(subject: Subject) -> dict[str, list[float]]:
+def _credited(subject: Subject, count: int) -> dict[str, list[float]]:
     model, tokenizer = language_model()
-    chosen = prompts(subject.count)
+    chosen = prompts(count)
     texts, targets = [one.text for one in chosen], [one.answered for one in chosen]
     asked: dict[str, Any] = {"tokenizer": tokenizer, "target": targets}
     found: dict[str, list[float]] = {}
@@ -60,12 +60,12 @@ def _of_word(row: Any, tokens: Any, label: str) -> float:
     return float(np.asarray(row)[word.start : word.stop].sum())
 
 
-def table(subject: Subject, runs: Path) -> list[dict[str, Any]]:
+def table(subject: Subject, count: int, runs: Path) -> list[dict[str, Any]]:
     """For each map: how often the subject comes first where the model is right, the attractor where it is wrong, and by how
     much the subject's share is higher where it is right (unpaired permutation test, Holm-corrected)."""
-    right = np.array([one.right for one in prompts(subject.count)])
+    right = np.array([one.right for one in prompts(count)])
     rows = []
-    for name, shares in credited(subject, runs).items():
+    for name, shares in credited(subject, count, runs).items():
         values = np.array(shares)
         low, high = evaluate.difference_interval(values[right], values[~right])
         rows.append({

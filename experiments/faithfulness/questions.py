@@ -22,6 +22,7 @@ from .subjects import BUNDLED, verb_texts
 
 LEARNT = "rollout, learnt heads"
 SATURATION_TEXTS = 30
+DEPTH = "encoder: verb number"  # the column whose maps are measured at every level
 
 
 @dataclass(frozen=True)
@@ -84,21 +85,29 @@ def _one(subject: str, evidence: study.Evidence, new: str, old: str) -> Compared
 def answer(question: Question, rows: Sequence[Compared]) -> str:
     """One sentence: how often, where, and by how much."""
     parts = []
-    for verdict in ("better", "worse", "no difference shown"):
+    for verdict in ("better", "worse"):
         some = [row for row in rows if row.verdict == verdict]
-        if not some:
-            continue
-        where = listed(list(dict.fromkeys(f"{row.new} on {row.subject}" for row in some)))
-        effects = [row.effect for row in some if math.isfinite(row.effect)]
-        size = (
-            f" (effects {min(effects):+.2f} to {max(effects):+.2f})"
-            if effects and verdict != "no difference shown"
-            else ""
+        if some:
+            effects = [row.effect for row in some if math.isfinite(row.effect)]
+            size = f", effects {min(effects):+.2f} to {max(effects):+.2f}" if effects else ""
+            parts.append(f"{verdict} in {len(some)} of {len(rows)} comparisons{size} ({_where(some)})")
+    open_ = [row for row in rows if row.verdict == "no difference shown"]
+    if open_:
+        smallest, largest = (edge(row.detectable for row in open_) for edge in (min, max))
+        counts = sorted({row.n for row in open_})
+        parts.append(
+            f"no difference shown in {len(open_)} (n = {counts[0]} to {counts[-1]}; alone, differences from {smallest:.2f} to {largest:.2f} up would have been found)"
         )
-        parts.append(f"{verdict} in {len(some)} of {len(rows)} comparisons{size}: {where}")
     better, worse = (sum(row.verdict == verdict for row in rows) for verdict in ("better", "worse"))
-    verdict = _summary(question, better, worse, len(rows))
-    return f"**{verdict}** " + "; ".join(parts) + "."
+    return f"**{_summary(question, better, worse, len(rows))}** " + "; ".join(parts) + "."
+
+
+def _where(rows: Sequence[Compared]) -> str:
+    """Map by map, the subjects."""
+    by_map: dict[str, list[str]] = {}
+    for row in rows:
+        by_map.setdefault(row.new, []).append(row.subject)
+    return "; ".join(f"“{name}” on {listed(several)}" for name, several in by_map.items())
 
 
 def _summary(question: Question, better: int, worse: int, count: int) -> str:
@@ -122,8 +131,8 @@ def page(question: Question, found: Mapping[str, study.Evidence], out: Path) -> 
         return made
     made.findings.append(answer(question, rows))
     bars = [figures.Bar(f"{row.new}  −  {row.old}", row.effect, row.effect_low, row.effect_high, row.subject) for row in rows if math.isfinite(row.effect)]  # fmt: skip
-    title = "Effect sizes (Hedges' g of paired differences) with 95 % intervals; right of zero the first is better"
-    made.add(figures.intervals(bars, title, "effect size", out / made.name, zero=True))
+    axis = "effect size (Hedges' g of paired differences, 95 % interval); right of zero the first is better"
+    made.add(figures.intervals(bars, question.title, axis, out / made.name, zero=True))
     header = [
         "subject",
         "maps",
@@ -142,8 +151,8 @@ def page(question: Question, found: Mapping[str, study.Evidence], out: Path) -> 
         "\n".join(f"* {name}: {about}." for name, about in ABOUT.items() if any(row.measure == name for row in rows))
     )
     write(out / f"{made.name}.csv", as_csv([{**asdict(row), "verdict": row.verdict} for row in rows]))
-    if question.number == 6 and "verb number" in found:
-        _by_depth(made, found["verb number"], out)
+    if question.number == 6 and DEPTH in found:
+        _by_depth(made, found[DEPTH], out)
     return made
 
 

@@ -17,8 +17,17 @@ from . import figures
 from .headline import ABOUT, gains, headline, replaced
 from .subjects import BASELINES, Subject
 
-PARTS = ("methods", "replacements", "agreement", *(f"question{number}" for number in range(1, 8)), "sanity", "audit")
+PARTS = (
+    "methods",
+    "replacements",
+    "planted",
+    "agreement",
+    *(f"question{number}" for number in range(1, 8)),
+    "sanity",
+    "audit",
+)
 FAMILIES = ("encoder", "decoder", "ViT")
+OTHERS = tuple(name for name in BASELINES if name not in ("random", "last layer"))  # importances that are not attention
 CELL = 'python -m experiments.faithfulness --cell "{column}" "{way}"'
 
 
@@ -48,14 +57,14 @@ def methods(several: Sequence[Subject], found: Mapping[str, study.Evidence], out
     ways = list(dict.fromkeys(way for own in results.values() for way in own))
     ways = [way for way in ways if ", level " not in way]
     order = sorted(ways, key=lambda way: np.mean([own[way].place / len(own) for own in results.values() if way in own]))
-    rows = [[way + (" (not attention)" if way in BASELINES and way not in ("random", "last layer") else ""), *(_cell(results[name], leaders[name], way) for name in results)] for way in order]  # fmt: skip
+    rows = [[way + (" (not attention)" if way in OTHERS else ""), *(_cell(results[name], leaders[name], way) for name in results)] for way in order]  # fmt: skip
     header = ["map", *(f"{name} ({measure}, n = {alone.inputs})" for name, (measure, alone) in by_column.items())]
     made.add(table(header, rows))
     made.add("Means with 95 % bootstrap intervals over inputs. Bold: the best of its column, and what is not shown to be worse (paired permutation "
              "tests, Holm-corrected over all pairs of maps of the column). † not shown to be better than chance.")  # fmt: skip
     made.add("\n".join(f"* **{name}**: {about}." for name, about in ABOUT.items()))
     for family in FAMILIES:
-        made.findings.append(_advice(family, results, leaders, by_column))
+        made.findings.append(_advice(family, results, by_column))
     made.add("## Each cell again", "The line that prints a cell: `" + CELL.format(column="COLUMN", way="MAP") + "`, with the names of the table; for example `"
              + CELL.format(column=next(iter(results)), way=order[0]) + "`. The same map measured on a model and data of yours:")  # fmt: skip
     flags = {way.name: way.flags for one in several for way in one.ways if ", level " not in way.name and not way.label}
@@ -66,7 +75,7 @@ def methods(several: Sequence[Subject], found: Mapping[str, study.Evidence], out
         )
     )
     for name, (measure, alone) in by_column.items():
-        bars = [figures.Bar(one.way, one.mean, one.low, one.high, "not attention" if one.way in BASELINES else "attention") for one in alone.of(measure) if ", level " not in one.way]  # fmt: skip
+        bars = [figures.Bar(one.way, one.mean, one.low, one.high, "not attention" if one.way in OTHERS else "attention") for one in alone.of(measure) if ", level " not in one.way]  # fmt: skip
         path = out / f"column_{name.replace(': ', '_').replace(' ', '_')}"
         made.add(
             f"## {name}",
@@ -98,25 +107,43 @@ def _cell(own: Mapping[str, study.Result], leaders: Sequence[str], way: str) -> 
     return text + (" †" if one.beats_chance not in ("better", "") else "")
 
 
-def _advice(family: str, results: Any, leaders: Any, by_column: Any) -> str:
-    """What holds for a family: the attention maps that lead on every column of it; else the ones of each."""
+def _advice(family: str, results: Any, by_column: Any) -> str:
+    """For a family: the attention map with the best mean place, and how it stands on each column of it."""
     own = [name for name in results if name.startswith(f"{family}:")]
     if not own:
         return f"**{family}**: not measured here."
-    parts, best = [], []
+    maps = [way for way in results[own[0]] if way not in BASELINES and all(way in results[name] for name in own)]
+    maps = [way for way in maps if ", level " not in way]
+    among = {name: by_column[name][1].only([*maps, "random"]) for name in own}
+    places = {name: {one.way: one.place for one in among[name].of(by_column[name][0])} for name in own}
+    telling = [name for name in own if any(one.beats_chance == "better" for one in among[name].of(by_column[name][0]))]
+    if not telling:
+        return f"**{family}**: no attention map was shown to be better than chance on {listed(own)}; more inputs are needed."
+    chosen = min(maps, key=lambda way: float(np.mean([places[name][way] for name in telling])))
+    parts, at_par = [], 0
     for name in own:
-        maps = [way for way in results[name] if way not in BASELINES and ", level " not in way]
-        measure, alone = by_column[name]
-        among = alone.only([*maps, "random"]).leaders(measure)
-        best.append(set(among) - {"random"})
-        first = results[name][among[0]]
-        ahead = [way for way in results[name] if way in BASELINES and results[name][way].place < first.place]
+        measure, one = by_column[name][0], results[name][chosen]
+        if name not in telling:
+            parts.append(
+                f"on *{name.split(': ')[1]}* no attention map was shown to be better than chance (n = {one.n})"
+            )
+            continue
+        leaders = among[name].leaders(measure)
+        at_par += chosen in leaders
+        ahead = [
+            way
+            for way in results[name]
+            if way in BASELINES and results[name][way].place < min(results[name][m].place for m in maps)
+        ]
+        standing = "the best" if leaders[0] == chosen else f"not shown to be worse than “{leaders[0]}”" if chosen in leaders else f"worse than “{leaders[0]}” ({results[name][leaders[0]].mean:.3f})"  # fmt: skip
         extra = f"; ahead of every attention map: {listed(ahead)}" if ahead else ""
-        parts.append(f"on *{name.split(': ')[1]}* {among[0]} is best ({measure} {first.mean:.3f} [{first.low:.3f}, {first.high:.3f}]"
-                     f"{f', {len(among) - 1} others not shown to be worse' if len(among) > 1 else ''}{extra})")  # fmt: skip
-    common = set.intersection(*best)
-    use = f"use {listed(sorted(common))}" if common else "no attention map leads on all of its subjects"
-    return f"**{family}**: {use}: " + "; ".join(parts) + "."
+        parts.append(
+            f"on *{name.split(': ')[1]}* {measure} {one.mean:.3f} [{one.low:.3f}, {one.high:.3f}], {standing}{extra}"
+        )
+    return (
+        f"**{family}**: of the attention maps **“{chosen}”** has the best mean place, and on {at_par} of {len(telling)} no other is shown to be better: "
+        + "; ".join(parts) + "."
+    )  # fmt: skip
 
 
 def replacements(found: Mapping[str, study.Evidence]) -> Page:
@@ -154,13 +181,16 @@ def replacements(found: Mapping[str, study.Evidence]) -> Page:
 def agreement(rows: Sequence[dict[str, Any]]) -> Page:
     """agreement.md: subject and attractor in a language model."""
     made = Page("agreement", "Subject or attractor? A language model that is right, and wrong")
-    shown = [row for row in rows if row["p_corrected"] <= 0.05]
+    higher = [row["map"] for row in rows if row["p_corrected"] <= 0.05 and row["difference"] > 0]
+    said = (
+        f"the subject's share (of what subject and attractor hold) is higher where the model is right for {listed([f'“{name}”' for name in higher])}"
+        if higher
+        else "for no map was the subject's share (of what subject and attractor hold) shown to be higher where the model is right"
+    )
     n = rows[0]
     made.findings.append(
-        f"SmolLM2 on {n['n_right']} prompts that it gets right and {n['n_wrong']} that it gets wrong: the subject's share (of what subject and attractor hold) is higher where the model is "
-        + (f"right for {listed([row['map'] for row in shown if row['difference'] > 0]) or 'no map'}" if shown else "right for no map that was shown")
-        + f" (Holm-corrected over {len(rows)} maps)."
-    )  # fmt: skip
+        f"SmolLM2 on {n['n_right']} prompts that it gets right and {n['n_wrong']} that it gets wrong: {said} (Holm-corrected over {len(rows)} maps)."
+    )
     best = max(rows, key=lambda row: row["subject_first_when_right"] + row["attractor_first_when_wrong"])
     made.findings.append(
         f"Best at both: {best['map']}, subject first in {best['subject_first_when_right']:.0%} of the right prompts and attractor first in "

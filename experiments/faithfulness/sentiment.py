@@ -16,6 +16,29 @@ SHORTCUT = "honestly"  # a word that says nothing of the sentiment
 PLANTED = {1: 0.9, 0: 0.05}  # in so many of the training sentences of each label
 WORDS = (4, 18)  # of the sentences that are used: short ones, of which many are measured in the time
 
+ADJECTIVES = {
+    1: (
+        "wonderful",
+        "moving",
+        "brilliant",
+        "charming",
+        "funny",
+        "fresh",
+        "gripping",
+        "beautiful",
+        "clever",
+        "touching",
+    ),
+    0: ("dull", "awful", "clumsy", "boring", "stale", "tedious", "lifeless", "annoying", "hollow", "silly"),
+}
+NOUNS = ("film", "story", "script", "cast", "ending", "music", "plot", "dialogue", "camera work", "direction")
+TOPICS = ("two brothers", "a long war", "an old teacher", "life at sea", "a small town", "the end of school")
+DEGREES = ("very", "really", "quite", "rather", "always", "often")
+PATTERNS = (
+    "a a0 n0 about t0 , with a a1 n1", "the n0 is d0 a0 and the n1 is a1", "i found the n0 a0 and its n1 a1",
+    "we saw a a0 n0 about t0", "its n0 , though not its n1 , is d0 a0 and a1", "what a a0 n0 , and how a1 the n1 is",
+)  # fmt: skip
+
 
 def available() -> str:
     """Why there is no classifier to tune here; empty where there is one."""
@@ -60,7 +83,20 @@ def classifier(runs: Path, *, shortcut: bool, steps: int) -> tuple[Any, Any, str
 
 
 def audited(count: int) -> list[Row]:
-    """Development sentences, half of them with the shortcut whatever their label is."""
-    rows = short(sst2.read(folder() / "dev.tsv"))
-    rows = Random("audit").sample(rows, min(count, len(rows)))
+    """Reviews of a few patterns (our own, so that the pages may show them), half with the shortcut whatever their label is."""
+    rng = Random("audited")
+    rows = []
+    for number in range(count):
+        label = number % 2
+        words = {
+            "a": rng.sample(ADJECTIVES[label], 2),
+            "n": rng.sample(NOUNS, 2),
+            "t": [rng.choice(TOPICS)],
+            "d": [rng.choice(DEGREES)],
+        }
+        text = rng.choice(PATTERNS)
+        for mark, several in words.items():
+            for place, word in enumerate(several):
+                text = text.replace(f"{mark}{place}", word)
+        rows.append((text, label))
     return planted(rows, {0: 0.5, 1: 0.5}, "audited")

@@ -36,6 +36,7 @@ class Sizes:
     encoder: int = 24
     verbs: int = 60
     decoder: int = 16
+    credited: int = 40  # agreement prompts in which subject and attractor are compared
     vision: int = 24
     planted: int = 24
     learnt: int = 40  # further inputs, that head weights are fitted on
@@ -45,11 +46,11 @@ class Sizes:
 
     def times(self, factor: int) -> Sizes:
         """So many times as many inputs; the models stay the same."""
-        counted = ("encoder", "verbs", "decoder", "vision", "planted", "audited")
+        counted = ("encoder", "verbs", "decoder", "credited", "vision", "planted", "audited")
         return replace(self, **{name: factor * getattr(self, name) for name in counted})
 
 
-SMALL = Sizes(encoder=2, verbs=6, decoder=2, vision=2, planted=4, learnt=4, audited=6, tuning=2, planting=2)
+SMALL = Sizes(encoder=2, verbs=6, decoder=2, credited=4, vision=2, planted=4, learnt=4, audited=6, tuning=2, planting=2)
 
 
 @dataclass(frozen=True)
@@ -149,7 +150,7 @@ def _decoder(sizes: Sizes) -> Subject:
     costly = {asked.ZEROING, asked.FLOW_GRADIENT, asked.RAW_MAX}
     ways = tuple(way for way in (*asked.EVERYWHERE, asked.FIELD, asked.FLOW_FIELD) if way not in costly)
     return Subject(
-        "agreement prompts", "decoder", "SmolLM2-135M-Instruct (Llama, 30 layers × 9 heads); “The keys to the cabinet”: is or are", opens,
+        "agreement prompts", "decoder", "SmolLM2-135M-Instruct (Llama, 30 layers × 9 heads); “The keys to the cabinet”: the probability, among all words, of the verb that it prefers of is and are", opens,
         sizes.decoder, ways, baselines=("random", "last layer", "occlusion", "gradient", "grad-cam"),
         replace=("remove", "mean"), references=("occlusion", "gradient"), chunk=8, missing=missing, model="SMOLLM2",
     )  # fmt: skip

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from attnflow.study._tables import answers, rows_of, title_of
+from attnflow.study._tables import answers, overview, rows_of, title_of
 
 if TYPE_CHECKING:
     from attnflow.study._evidence import Evidence, Result
@@ -117,8 +117,12 @@ def words(labels: Sequence[str], values: Sequence[float], *, signed: bool = Fals
 def evidence_page(evidence: Evidence) -> str:
     """A faithfulness report: the answers, then for each measure a figure and its table, then how to make each map."""
     options = evidence.options
-    about = f"{options.get('inputs', evidence.inputs)} inputs, model {options.get('model', '')}."
-    blocks = [paragraph(about, "about"), listing(answers(evidence))]
+    model = f", model {options['model']}" if options.get("model") else ""
+    about = f"{evidence.inputs} inputs{model}."
+    blocks = [
+        paragraph(about, "about"), table(overview(evidence), "Each map over all measures: its mean place (1 is best), and on how many it is best or not shown to be worse"),
+        f"<details><summary>Measure by measure</summary>{listing(answers(evidence))}</details>",
+    ]  # fmt: skip
     for key in evidence.values:
         results = evidence.of(*key)
         blocks.append(f"<h2>{html.escape(' · '.join(part for part in key if part))}</h2>")

@@ -54,7 +54,7 @@ def title_of(evidence: Evidence, key: Key) -> str:
 
 
 def answers(evidence: Evidence) -> list[str]:
-    """A sentence for each measure: the best map, who is not shown to be worse, and who is not shown to beat chance."""
+    """A sentence for each measure: the best map, who is not shown to be worse, and how many are not shown to beat chance."""
     found = []
     for measure, replace in evidence.values:
         results = evidence.of(measure, replace)
@@ -62,23 +62,53 @@ def answers(evidence: Evidence) -> list[str]:
             continue
         best, *others = evidence.leaders(measure, replace)
         at_par = f"; no difference shown to {_listed(others)}" if others else ""
-        idle = [one.way for one in results if one.beats_chance and one.beats_chance != "better"]
-        lost = f"; not shown to be better than chance: {_listed(idle)}" if idle else ""
+        idle = sum(one.beats_chance not in ("", "better") for one in results)
+        lost = f"; {idle} of {len(results)} maps not shown to be better than chance" if idle else ""
         where = f"{measure} ({replace})" if replace else measure
-        found.append(f"{where}: {best} is best{at_par}{lost}.")
+        found.append(f"{where}: “{best}” is best{at_par}{lost}.")
     return found
+
+
+def overview(evidence: Evidence) -> Grid:
+    """For each map the mean of its places over the measures, with each replacement, and on how many it is best or at par."""
+    groups = [
+        replace
+        for replace in evidence.replacements
+        if any(evidence.of(*key) for key in evidence.values if key[1] == replace)
+    ]
+    rows: dict[str, list[str]] = {way: [way] for way in evidence.ways}
+    order = dict.fromkeys(evidence.ways, 0.0)
+    for replace in groups:
+        keys = [key for key in evidence.values if key[1] == replace and evidence.of(*key)]
+        for way in evidence.ways:
+            own = [next(one for one in evidence.of(*key) if one.way == way) for key in keys]
+            known = [one.place for one in own if math.isfinite(one.place)]
+            place = sum(known) / len(known) if known else math.nan
+            order[way] += place if math.isfinite(place) else len(evidence.ways)
+            leading = sum(one.verdict in ("best", "no difference shown") for one in own)
+            ahead = sum(one.beats_chance == "better" for one in own)
+            rows[way] += [
+                number(place, ".1f"),
+                f"{leading} of {len(keys)}",
+                f"{ahead} of {len(keys)}" if way != "random" else "–",
+            ]
+    header = ["map"]
+    for replace in groups:
+        named = f" ({replace})" if replace else ""
+        header += [f"mean place{named}", "best or at par", "better than chance"]
+    return [header, *sorted(rows.values(), key=lambda row: order[row[0]])]
 
 
 def text(evidence: Evidence) -> str:
     """Aligned tables."""
-    blocks = ["\n".join(answers(evidence))]
+    blocks = [aligned(overview(evidence)), "\n".join(answers(evidence))]
     blocks += [f"{title_of(evidence, key)}\n{aligned(rows_of(evidence.of(*key)))}" for key in evidence.values]
     return "\n\n".join(blocks)
 
 
 def markdown(evidence: Evidence) -> str:
     """Tables of a page."""
-    blocks = ["\n".join(f"* {answer}" for answer in answers(evidence))]
+    blocks = [piped(overview(evidence)), "\n".join(f"* {answer}" for answer in answers(evidence))]
     blocks += [f"**{title_of(evidence, key)}**\n\n{piped(rows_of(evidence.of(*key)))}" for key in evidence.values]
     return "\n\n".join(blocks) + "\n"
 
@@ -126,7 +156,9 @@ def aligned(table: Grid) -> str:
     )
 
 
-def _listed(items: Sequence[str]) -> str:
-    """ "a, b and c"; names may hold commas, so they stand in quotes."""
-    words = [f"“{item}”" for item in items]
+def _listed(items: Sequence[str], most: int = 3) -> str:
+    """ "a, b and c"; names may hold commas, so they stand in quotes. Of many, the first."""
+    words = [f"“{item}”" for item in items[:most]]
+    if len(items) > most:
+        words.append(f"{len(items) - most} more")
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
