@@ -206,3 +206,16 @@ def test_shares_of_subject_and_attractor() -> None:
     tokens = Tokens(["the", "key", "s", "to", "the", "cabinet"], words=[(0, 1, "the"), (1, 3, "keys"), (3, 4, "to"), (4, 5, "the"), (5, 6, "cabinet")])  # fmt: skip
     assert outranks._share(np.array([0, 0.2, 0.1, 0, 0, 0.1]), tokens, prompt) == pytest.approx(0.75)
     assert outranks._share(np.zeros(6), tokens, prompt) == 0.5
+
+
+def test_the_documents_show_the_numbers_of_the_results() -> None:
+    root = Path(__file__).parents[2]
+    page = (root / "docs" / "evidence.md").read_text(encoding="utf-8")
+    table = (root / "experiments" / "results" / "faithfulness" / "methods.md").read_text(encoding="utf-8").splitlines()
+    rows = [
+        line
+        for line in page.splitlines()
+        if line.startswith(("| map | encoder", "| rollout", "| flow", "| random | 0", "| occlusion (not"))
+    ]
+    assert len(rows) >= 9
+    assert set(rows) <= set(table)
