@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -39,7 +39,8 @@ class ByRule:
         self._pending: list[tuple[Call, torch.Tensor, Seen]] = []
         self._again: Callable[[Call], torch.Tensor | None] | None = None
         self._model: torch.nn.Module
-        self._batch: Batch
+        self._batch: Batch | None
+        self._crossing: Sequence[str]
         self._watch: Watch
         self._bar: Any = None
 
@@ -49,11 +50,15 @@ class ByRule:
         return f'edges="{self.name}"' + (f' with residual="{self.residual}"' if self.residual else "")
 
     @contextmanager
-    def reading(self, model: torch.nn.Module, batch: Batch) -> Iterator[None]:
-        """While the block lasts, the model's layers are watched."""
+    def reading(self, model: torch.nn.Module, batch: Batch | None, crossing: Sequence[str] = ()) -> Iterator[None]:
+        """While the block lasts, the model's layers are watched.
+
+        Without a batch (modules from outside transformers) nothing is padding, and `crossing` are parts of the names of the
+        modules that attend from one sequence to another.
+        """
         from tqdm.auto import tqdm
 
-        self._model, self._batch, self._watch = model, batch, Watch(model)
+        self._model, self._batch, self._watch, self._crossing = model, batch, Watch(model), crossing
         # Only rules that take long say so, and only a terminal or a notebook shows it.
         self._bar = tqdm(desc=self.name, unit="run", delay=2, leave=False, disable=None)
         try:
@@ -92,6 +97,8 @@ class ByRule:
     def _finish(self, waiting: tuple[Call, torch.Tensor, Seen], around: Sublayer | None) -> None:
         call, weights, seen = waiting
         seen.side, seen.cross = place_of(self._model, call.path, seen.queries != seen.keys)
+        if self._batch is None:
+            seen.cross = any(part in call.path for part in self._crossing)
         made = torch.zeros(seen.weights.shape, dtype=torch.float64)
         own, alpha = (torch.zeros(seen.weights.shape[:2], dtype=torch.float64) for _ in range(2))
         keeps = False
@@ -163,6 +170,8 @@ class ByRule:
         self, around: Sublayer, call: Call, item: int, rows: Real, arguments: Any, keywords: Any, heads: torch.Tensor
     ) -> torch.Tensor:
         """The layer's output for other results of this attention (many, queries, heads, width), all else as it was."""
+        from transformers import Cache
+
         many, size = len(heads), len(call.query)
         full = heads.new_zeros(many, call.query.shape[2], *heads.shape[2:])
         full[:, rows] = heads
@@ -171,6 +180,8 @@ class ByRule:
             return full if other.module is call.module else None
 
         def repeat(value: Any) -> Any:
+            if isinstance(value, Cache):  # which holds this layer's keys and values already
+                return None
             if isinstance(value, tuple | list):
                 return type(value)(repeat(one) for one in value)
             if not isinstance(value, torch.Tensor) or value.ndim < 2 or value.shape[0] not in (1, size):
@@ -194,6 +205,8 @@ class ByRule:
         """The positions of queries and keys that are no padding."""
 
         def of(side: str, count: int) -> Real:
+            if self._batch is None:
+                return torch.arange(count)
             block = self._batch.target if side == "decoder" and self._batch.target is not None else self._batch.source
             real = block.real(item, count)
             # Where the model counts positions in its own way, `place` says so later.

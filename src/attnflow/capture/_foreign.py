@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 import torch
 
 from attnflow.capture._batch import Batch
+from attnflow.capture._by_rule import ByRule
 from attnflow.capture._functions import FunctionWatch
 from attnflow.capture._gradients import differentiable, record
 from attnflow.capture._images import Camera, Shot, is_image
@@ -18,7 +20,8 @@ from attnflow.capture._levels import Seen, beside
 from attnflow.capture._models import device_of
 from attnflow.capture._patches import patches_of
 from attnflow.capture._positions import Block
-from attnflow.capture._stream import Record, Stream
+from attnflow.capture._run import Reader
+from attnflow.capture._stream import Record
 from attnflow.capture._targets import per_input, values
 from attnflow.errors import CaptureError, InvalidArgument
 from attnflow.tokens import Tokens
@@ -81,20 +84,18 @@ def _moved(value: Any, device: torch.device) -> Any:
     return value.to(device) if isinstance(value, torch.Tensor) else value
 
 
-def run(
-    model: torch.nn.Module, arguments: Arguments, reader: Any, target: Any, cross: Cross, *, wants: str
-) -> list[Seen]:
+def run(model: torch.nn.Module, arguments: Arguments, reader: Reader, target: Any, cross: Cross) -> list[Seen]:
     """Run a module once (borrowed already): its attention calls, in order, with their gradients if the reader keeps them."""
-    if not isinstance(reader, Stream | Record) or (isinstance(reader, Record) and reader.first is not None):
-        raise CaptureError(
-            f"{type(model).__name__} is no model of transformers, so where its layers keep their norms and projections is not known. "
-            f"{wants} cannot be used here; the edges attention, gradient and chefer with a residual that is given can."
-        )
+    if isinstance(reader, Record) and reader.first is not None:
+        run(model, arguments, reader.first, target, cross)
     gradients = isinstance(reader, Record) and reader.gradients
     first = next((one for one in arguments.given if isinstance(one, torch.Tensor) and one.ndim > 1), None)
     watch = FunctionWatch(model, reader, 0 if first is None else len(first))
-    with differentiable(model) if gradients else torch.no_grad(), watch:
+    by_rule = reader.reading(model, None, _names(cross)) if isinstance(reader, ByRule) else nullcontext()
+    with differentiable(model) if gradients else torch.no_grad(), watch, by_rule:
         outputs = model(*arguments.args, **arguments.keywords)
+    if isinstance(reader, Record):
+        reader.take_shares()
     seen = reader.seen
     _check(model, watch, seen, cross)
     for one, (_, causal) in zip(seen, watch.calls, strict=True):
@@ -181,6 +182,10 @@ def _pair(tokens: Any) -> tuple[Any, Any]:
     return tokens
 
 
+def _names(cross: Cross) -> list[str]:
+    return [cross] if isinstance(cross, str) else list(cross or ())
+
+
 def _check(model: torch.nn.Module, watch: FunctionWatch, seen: Sequence[Seen], cross: Cross) -> None:
     name = type(model).__name__
     square = {one.keys for one in seen if one.queries == one.keys}
@@ -197,7 +202,7 @@ def _check(model: torch.nn.Module, watch: FunctionWatch, seen: Sequence[Seen], c
             f"{name} cannot be captured: while it ran, nothing called torch.nn.functional.scaled_dot_product_attention or "
             "multi_head_attention_forward. Kernels of other packages (flash-attn, xformers) are not seen: switch to torch's own."
         )
-    names = [cross] if isinstance(cross, str) else list(cross or ())
+    names = _names(cross)
     for one in seen:
         one.cross = any(part in one.path for part in names)
     if names and not any(one.cross for one in seen):

@@ -59,7 +59,10 @@ class FunctionWatch(TorchFunctionMode):
     ) -> torch.Tensor:
         """As torch documents `scaled_dot_product_attention`; weights have (batch, heads) before (queries, keys)."""
         call = self._call(query, key, value, attn_mask, scale, causal=is_causal)
+        kept = len(getattr(self.reader, "seen", ()))
         output = self.reader(call).transpose(1, 2)
+        if kept == len(getattr(self.reader, "seen", (None,))):
+            self.calls.pop()  # answered, but not kept: a layer that is run once more
         return output.reshape(*query.shape[:-1], value.shape[-1])
 
     def _call(

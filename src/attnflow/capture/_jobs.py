@@ -98,9 +98,7 @@ def _each_foreign(
     with borrowed(model):
         for arguments in arguments_of(model, inputs, setting.processor):
             reading = reader()
-            seen = run(
-                model, arguments, reading, setting.target, setting.cross, wants=getattr(reading, "what", "This rule")
-            )
+            seen = run(model, arguments, reading, setting.target, setting.cross)
             batch = batch_of(arguments, seen, setting.tokens, model)
             job = Job(model, None, batch, reading)
             found = levels_of(model, seen)

@@ -40,9 +40,8 @@ def levels(
             record(seen, values(outputs, targets, positions_of(model, batch, tokenizer), model, tokenizer))
     if isinstance(reader, Stream):
         _mix_late(reader, seen)
-    if isinstance(reader, Record) and reader.first is not None:
-        for one, measured in zip(seen, reader.first.seen, strict=True):
-            one.alpha = measured.alpha
+    if isinstance(reader, Record):
+        reader.take_shares()
     _check_whole(model, batch, seen)
     _check_numbers(model, seen)
     return levels_of(model, seen)

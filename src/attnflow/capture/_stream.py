@@ -101,6 +101,11 @@ class Record:
         self.seen.append(Seen(call.path, kept.cpu(), call.sinks is not None))
         return output
 
+    def take_shares(self) -> None:
+        """The residual that was measured in the run before, to what this one kept."""
+        for one, measured in zip(self.seen, self.first.seen if self.first else (), strict=self.first is not None):
+            one.alpha = measured.alpha
+
 
 Fusion = Callable[[torch.Tensor], torch.Tensor]
 

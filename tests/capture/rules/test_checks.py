@@ -17,8 +17,11 @@ import attnflow as af
 from attnflow import capture
 from attnflow.capture import rules
 from attnflow.capture.rules import LayerRecord
-from tests.capture import zoo
+from tests.capture import image_text_zoo, zoo
 from tests.capture.fingerprint import fingerprint
+from tests.capture.foreign import TimmViT, grown
+from tests.capture.rules.test_sums import sums_of
+from tests.capture.test_image_text import ARGUMENTS
 
 tf: Any = transformers  # whose classes are not typed
 
@@ -349,6 +352,18 @@ def test_a_gate_that_nobody_told_of_is_noticed() -> None:
     handle.remove()
 
 
+@pytest.mark.parametrize("name", ["CLIP", "SigLIP", "LLaVA", "LLaVA with the class token", "Qwen2-VL"])
+@pytest.mark.parametrize("edges", ["alti", "value_zeroing", "attention", "effective"])
+def test_models_that_see_and_read(name: str, edges: str) -> None:
+    """Towers side by side, patches among words; LLaVA keeps a cache while it runs, which a layer that runs again must not see."""
+    found = graph(
+        image_text_zoo.build(name), ARGUMENTS[name], edges, residual="measured" if edges == "attention" else "own"
+    )
+    assert found.signed == (edges == "effective")
+    assert found.signed or all(found.proportions)
+    assert np.isfinite(af.rollout(found).scores).all()
+
+
 def test_models_with_attention_code_of_their_own_have_no_call_to_read() -> None:
     for edges, residual in (("alti", "own"), ("effective", "own"), ("attention", "measured")):
         with pytest.raises(af.errors.CaptureError, match="attention code of its own"):
@@ -361,3 +376,60 @@ def test_half_precision_models_are_measured_too() -> None:
         exact = graph(model.float(), IDS, edges).levels
         rounded = graph(model.bfloat16(), IDS, edges).levels
         assert np.abs(exact - rounded).max() < 0.1, edges
+
+
+def test_modules_from_outside_transformers_have_a_call_and_may_be_given_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After timm: effective and functions read the call; with a line in the table, norms and nearness add up too."""
+    torch.manual_seed(0)
+    model, image = grown(TimmViT()), torch.randn(2, 3, 16, 32)
+    seen: list[LayerRecord] = []
+
+    def keep(record: LayerRecord) -> torch.Tensor:
+        seen.append(record)
+        return record.weights.mean(0)
+
+    by_rule, plain = capture.graph(model, image, edges=keep), capture.graph(model, image)
+    for one, other in zip(by_rule, plain, strict=True):
+        np.testing.assert_allclose(one.levels, other.levels, atol=1e-6)
+    assert [record.number for record in seen] == [0, 0, 1, 1, 2, 2]
+    assert capture.graph(model, image[:1], edges="effective").signed
+    with pytest.raises(af.errors.CaptureError, match="ImageBlock is not in the table of model families"):
+        capture.graph(model, image, edges="norm")
+    line = rules.Family("ImageBlock", attention="attn", projection="attn.proj", before="norm1")
+    monkeypatch.setattr("attnflow.capture.rules._families.FAMILIES", [line])
+    middle: list[torch.Tensor] = []
+    hooks = [
+        block.norm2.register_forward_hook(lambda module, came, gave: middle.append(came[0])) for block in model.blocks
+    ]
+
+    items = [0, 1] * 3
+
+    def adds_up(record: LayerRecord) -> torch.Tensor:
+        whole = middle[-1][items.pop(0)]
+        torch.testing.assert_close(sums_of(record), whole, atol=1e-5, rtol=1e-5)
+        return record.weights.mean(0)
+
+    capture.graph(model, image, edges=adds_up)
+    for hook in hooks:
+        hook.remove()
+    for edges in ("norm", "alti", "routes", "value_zeroing"):
+        together = capture.graph(model, image, edges=edges)
+        alone = graph(model, image[1:], edges)
+        np.testing.assert_allclose(together[1].levels, alone.levels, atol=1e-5)
+    measured = capture.graph(
+        model, image[:1], edges="chefer", residual="measured", target=lambda outputs: outputs[:, 0]
+    )
+    assert np.shape(measured.options["residual_shares"])[0] == 3
+
+
+@pytest.mark.parametrize("edges", ["alti", "routes", "value_zeroing", "norm"])
+@pytest.mark.parametrize("name", ["BERT", "BART"])
+def test_blocks_are_put_together_right(name: str, edges: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks so small that there are many, of sizes that divide nothing."""
+    model, arguments = zoo.build(name), zoo.one_of(zoo.keywords(name), 0)
+    whole = graph(model, arguments, edges).levels
+    for place, size in (("parts._ROWS", 5), ("parts._BLOCK", 5 * zoo.WIDTH * 3), ("record._BLOCK", 7 * zoo.WIDTH)):
+        monkeypatch.setattr(f"attnflow.capture.rules._{place}", size)
+    monkeypatch.setattr("attnflow.capture.rules._value_zeroing._AT_ONCE", 50)
+    monkeypatch.setattr("attnflow.capture.rules._norm._AT_ONCE", 100)
+    np.testing.assert_allclose(graph(model, arguments, edges).levels, whole, atol=1e-6)

@@ -99,6 +99,9 @@ KIN: dict[str, tuple[dict[str, Any], list[tuple[str, str]]]] = {
     "CLIPVision": (_SMALL, [("layer_norm2", "input")]),
     "SiglipVision": (_SMALL, [("layer_norm2", "input")]),
     "DeiT": (_SMALL, [("layernorm_after", "input")]),
+    "IJepa": (_SMALL, [("layernorm_after", "input")]),
+    "DINOv3ViT": (_SMALL, [("norm2", "input")]),
+    "Yolos": ({**_SMALL, "image_size": [12, 12], "num_detection_tokens": 3}, [("layernorm_after", "input")]),
     "ViTMSN": (_SMALL, [("layernorm_after", "input")]),
     "Dinov2WithRegisters": (_SMALL, [("norm2", "input")]),
 }  # fmt: skip
@@ -176,7 +179,7 @@ def test_contributions_add_up_in_their_kin(name: str) -> None:
         config.layer_types = ["full_attention"] * config.num_hidden_layers
     model = getattr(tf, f"{name}Model")(config).eval()
     images = {"pixel_values": torch.randn(1, 3, 12, 12)}
-    assert check(model, images if settings is _SMALL else zoo.one_of(zoo.keywords("BERT"), 0), places) >= 2
+    assert check(model, images if "image_size" in settings else zoo.one_of(zoo.keywords("BERT"), 0), places) >= 2
 
 
 @pytest.mark.parametrize("name", ["MBart", "Pegasus", "Blenderbot", "M2M100", "PLBart"])

@@ -37,7 +37,11 @@ class Alti:
         """Euclidean lengths need no vector (queries, keys, width); sums of absolute values do, made in blocks of queries."""
         parts = Parts.of(record, "first", residual=self.residual)
         whole = parts.whole
-        matrix = _sums(parts, whole, record) if self.distance == "l1" else _lengths(parts, whole)
+        matrix = (
+            whole.abs().sum(-1, keepdim=True) - parts.distances(whole)
+            if self.distance == "l1"
+            else _lengths(parts, whole)
+        )
         own = None
         if parts.cross and parts.own is not None:
             order = 1 if self.distance == "l1" else 2
@@ -51,14 +55,6 @@ def nearer(whole: torch.Tensor, part: torch.Tensor, order: int) -> torch.Tensor:
     left = length(whole, order, -1, dtype=torch.float64) - length(whole - part, order, -1, dtype=torch.float64)
     kept: torch.Tensor = left.clamp_(min=0)
     return kept
-
-
-def _sums(parts: Parts, whole: torch.Tensor, record: LayerRecord) -> torch.Tensor:
-    queries, keys = parts.weights.shape[1:]
-    found = torch.empty(queries, keys, dtype=torch.float64, device=whole.device)
-    for rows in record.rows():
-        found[rows] = whole[rows].abs().sum(-1, keepdim=True) - parts.distances(rows, whole)
-    return found
 
 
 def _lengths(parts: Parts, whole: torch.Tensor) -> torch.Tensor:

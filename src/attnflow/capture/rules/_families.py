@@ -47,7 +47,7 @@ _BART_PRE_DECODER = (
 _LLAMA = (
     "LlamaDecoderLayer MistralDecoderLayer MixtralDecoderLayer MinistralDecoderLayer Qwen2DecoderLayer Qwen2MoeDecoderLayer "
     "Qwen3DecoderLayer Qwen3MoeDecoderLayer GemmaDecoderLayer GptOssDecoderLayer OlmoDecoderLayer OlmoeDecoderLayer "
-    "Phi3DecoderLayer Starcoder2DecoderLayer StableLmDecoderLayer SmolLM3DecoderLayer SeedOssDecoderLayer"
+    "Qwen2VLDecoderLayer Qwen2_5_VLDecoderLayer Phi3DecoderLayer Starcoder2DecoderLayer StableLmDecoderLayer SmolLM3DecoderLayer SeedOssDecoderLayer"
 )
 
 # fmt: off
@@ -62,8 +62,9 @@ FAMILIES: list[Family] = [
     Family("RobertaPreLayerNormLayer", "crossattention.self", "crossattention.output.dense", before="crossattention.LayerNorm"),
     Family("ModernBertEncoderLayer", "attn", "attn.Wo", before="attn_norm"),
     # images
-    Family("ViTLayer DeiTLayer ViTMAELayer ViTMSNLayer YolosLayer", "attention", "attention.o_proj", before="layernorm_before"),
-    Family("Dinov2Layer Dinov2WithRegistersLayer", "attention", "attention.o_proj", before="norm1", branch="layer_scale1"),
+    Family("ViTLayer DeiTLayer ViTMSNLayer IJepaLayer", "attention", "attention.o_proj", before="layernorm_before"),
+    Family("YolosLayer", "attention.attention", "attention.output.dense", before="layernorm_before"),
+    Family("Dinov2Layer Dinov2WithRegistersLayer DINOv3ViTLayer", "attention", "attention.o_proj", before="norm1", branch="layer_scale1"),
     Family("CLIPEncoderLayer SiglipEncoderLayer", "self_attn", "self_attn.out_proj", before="layer_norm1"),
     # decoders
     Family("GPT2Block", "attn", "attn.c_proj", before="ln_1"),

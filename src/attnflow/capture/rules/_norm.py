@@ -12,6 +12,7 @@ from attnflow.capture.rules._record import LayerRecord
 from attnflow.capture.rules._rule import Edges, check_choice
 
 LAYERNORMS = ("none", "first", "both")
+_AT_ONCE = 4 << 20  # weights that are multiplied at once: 32 MB
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ def squared_lengths(parts: Parts) -> torch.Tensor:
     gram = torch.bmm(vectors, vectors.transpose(1, 2))
     heads, queries, keys = parts.weights.shape
     found = torch.empty(queries, keys, dtype=torch.float64, device=gram.device)
-    step = max(1, (4 << 20) // (heads * queries))
+    step = max(1, _AT_ONCE // (heads * queries))
     for start in range(0, keys, step):
         some = slice(start, start + step)
         shares = parts.weights[:, :, some].permute(2, 1, 0).double()  # (keys, queries, heads)

@@ -12,8 +12,7 @@ from attnflow.capture.rules._diagonal import Diagonal, diagonal_of
 from attnflow.capture.rules._families import Sublayer
 from attnflow.errors import CaptureError
 
-# Numbers in a block of vectors (queries, keys, width) that is made at once: 2 MB, which the processor's cache holds. One of
-# 64 MB took ten to fifty times as long.
+# Numbers in a block of vectors (queries, keys, width) that is made at once: 2 MB, which the processor's cache holds.
 _BLOCK = 1 << 19
 
 
