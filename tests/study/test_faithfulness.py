@@ -87,6 +87,12 @@ def test_a_chosen_target_is_what_is_watched(folder: Path) -> None:
     )
 
 
+def test_a_list_of_targets_stays_the_callers(folder: Path) -> None:
+    target: list[Any] = ["plural", None]
+    study.faithfulness(str(folder), TEXTS[:2], [], baselines=["random"], references=(), replace="unk", target=target)
+    assert target == ["plural", None]
+
+
 def test_words_are_taken_away_whole(folder: Path) -> None:
     text = "the cabinets"  # "cabinet", "##s"
     found = study.faithfulness(

@@ -85,6 +85,8 @@ def _maps(subject: Subject, ways: dict[str, Way], others: dict[str, Any], seed: 
 
 def _permuted(subject: Subject, seed: int) -> list[list[int]]:
     """Every input's token ids, those that may be removed in random order, the others where they are."""
+    if subject.tokenizer is None:
+        raise InvalidArgument("the sanity checks permute words; an image has none. Give texts, or token ids.")
     rng = np.random.default_rng(seed)
     found = []
     for text, one in zip(subject.inputs, subject.ablations("mean"), strict=True):

@@ -86,7 +86,7 @@ class Subject:
         loaded: Any = capture.load(model)
         if getattr(loaded, "main_input_name", "") != "pixel_values":
             tokenizer = capture.tokenizer_for(loaded, tokenizer, model if isinstance(model, str) else None)
-        subject = cls(loaded, tokenizer, inputs, [target] * len(inputs) if not isinstance(target, list) else target, **options)  # fmt: skip
+        subject = cls(loaded, tokenizer, inputs, list(target) if isinstance(target, list) else [target] * len(inputs), **options)  # fmt: skip
         for number, one in enumerate(subject.ablations("mean")):  # needs no token of its own
             if not callable(one.target):
                 subject.targets[number] = one.target
