@@ -45,7 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options.runs.mkdir(parents=True, exist_ok=True)
     sizes = SMALL if options.small else Sizes().times(options.times)
     began = time.perf_counter()
-    several = _chosen(sizes, options.runs, options.only)
+    only = [_subject_of(options.cell[0])] if options.cell else options.only  # a cell needs no other column
+    several = _chosen(sizes, options.runs, only)
     found = measured(several, sizes, options.runs, workers=options.workers)
     if options.cell:
         return _print(several, found, *options.cell)
@@ -53,6 +54,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _write(several, found, sizes, options.runs, options.out, options.pages)
     print(f"all: {time.perf_counter() - began:.0f} s, in {options.out}")
     return 0
+
+
+def _subject_of(column: str) -> str:
+    """How the names of a column's subjects begin."""
+    return column.rpartition(": ")[2].removesuffix(" tasks")
 
 
 def _chosen(sizes: Sizes, runs: Path, only: Sequence[str] | None) -> list[Subject]:
