@@ -143,8 +143,9 @@ def test_bottleneck(files: Path, tmp_path: Path) -> None:
 def test_methods_are_all_in_the_table() -> None:
     listed = json.loads(good("methods", "--json"))
     assert {row["name"] for row in listed["methods"]} == set(af.METHODS)
-    assert {row["name"] for row in listed["edges"]} == set(af.mixing.EDGES)
-    for row in [*listed["methods"], *listed["edges"]]:
+    assert {row["name"] for row in listed["edges"]} == {*af.mixing.EDGES, *af.capture.rules.RULES}
+    assert {row["name"] for row in listed["residuals"]} == {"own", *af.capture.rules.RESIDUAL_NAMES}
+    for row in [*listed["methods"], *listed["edges"], *listed["residuals"]]:
         assert row["gives"], row
         assert row["needs"], row
         assert row["use_when"], row

@@ -17,7 +17,7 @@ import attnflow as af
 from attnflow import capture
 from attnflow.capture import rules
 from attnflow.capture.rules import LayerRecord
-from tests.capture import image_text_zoo, zoo
+from tests.capture import image_text_zoo, texts, zoo
 from tests.capture.fingerprint import fingerprint
 from tests.capture.foreign import TimmViT, grown
 from tests.capture.rules.test_sums import sums_of
@@ -433,3 +433,58 @@ def test_blocks_are_put_together_right(name: str, edges: str, monkeypatch: pytes
     monkeypatch.setattr("attnflow.capture.rules._value_zeroing._AT_ONCE", 50)
     monkeypatch.setattr("attnflow.capture.rules._norm._AT_ONCE", 100)
     np.testing.assert_allclose(graph(model, arguments, edges).levels, whole, atol=1e-6)
+
+
+def test_rules_go_with_every_other_option_of_a_capture() -> None:
+    """Half-precision storage, special tokens dropped, few edges kept, text that is written on the way, rows for decoders."""
+    model = zoo.build("GPT-2")
+    exact = graph(model, IDS, "alti")
+    half = graph(model, IDS, "alti", dtype="float16")
+    assert half.levels.dtype == np.float16
+    np.testing.assert_allclose(half.levels, exact.levels, atol=1e-3)
+    for edges, residual in itertools.product(["norm", "value_zeroing", "attention"], ["own", "measured"]):
+        sparse = graph(model, IDS, edges, residual=residual, top_k=2)
+        assert ((sparse.levels > 0).sum(-1) <= 2).all()
+        assert all(sparse.proportions)
+        fair = graph(model, IDS, edges, residual=residual, receptive_field=True, set_aside=[0])
+        assert (fair.levels[:, 1:, 0] == 0).all()
+    written = graph(model, IDS, "alti", generate=3)
+    rows = [one["row"] for one in written.options["predicted"]]
+    assert rows == [6, 7, 8][: len(rows)]
+    assert len(written.tokens) == len(IDS) + len(rows)
+
+
+def test_special_tokens_are_dropped_with_what_was_measured_of_them() -> None:
+    tokenizer = texts.wordpiece()
+    model = zoo.build("BERT")
+    for edges, residual in (("attention", "measured"), ("alti", "own"), ("effective", "own")):
+        whole = graph(model, "the keys are on the table", edges, tokenizer=tokenizer, residual=residual)
+        inner = graph(
+            model, "the keys are on the table", edges, tokenizer=tokenizer, residual=residual, drop_special=True
+        )
+        assert len(inner.tokens) == len(whole.tokens) - 2
+        expected = whole.levels[:, 1:-1, 1:-1]
+        expected = expected if inner.signed else expected / expected.sum(-1, keepdims=True)
+        if (
+            edges == "attention"
+        ):  # whose residual comes after the special tokens are gone, and before rows are proportions
+            shares = np.array(inner.options["residual_shares"])
+            plain = graph(model, "the keys are on the table", "attention", tokenizer=tokenizer, residual=None).levels[
+                :, 1:-1, 1:-1
+            ]
+            expected = (1 - shares[:, 1:-1, None]) * plain + shares[:, 1:-1, None] * np.eye(len(inner.tokens))
+            expected = expected / expected.sum(-1, keepdims=True)
+        np.testing.assert_allclose(inner.levels, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("edges", ["attention", "norm", "alti", "value_zeroing", "routes"])
+def test_cross_attention_alone(edges: str) -> None:
+    """Only what the decoder takes from the encoder, and what its residual keeps: the encoder's rows are themselves."""
+    found = graph(zoo.build("BART"), zoo.one_of(zoo.keywords("BART"), 0), edges)
+    crosses = found.only("cross")
+    assert [name for name in found.names if "cross" in name] == list(crosses.names)
+    scores = af.rollout(crosses, levels=[-1]).scores[0]
+    np.testing.assert_array_equal(scores[:12, :12], np.eye(12))
+    assert (scores[12:, :12].sum(-1) > 0).all()
+    off = scores[12:, 12:] - np.diag(np.diagonal(scores[12:, 12:]))
+    np.testing.assert_allclose(off, 0, atol=1e-9)
