@@ -74,7 +74,7 @@ class ByRule:
             answer = self._again(call)
             return attend(call) if answer is None else answer
         output, weights = weigh(call)
-        weights = weights[..., : call.key.shape[2]].to(call.value.dtype)
+        weights = weights[..., : call.key.shape[2]]
         # The shape is known now, the matrix later.
         seen = Seen(call.path, torch.empty(len(weights), *weights.shape[2:]))
         self.seen.append(seen)
@@ -84,10 +84,13 @@ class ByRule:
         return output
 
     def _layer_done(self, layer: torch.nn.Module) -> None:
-        mine = [one for one in self._pending if self._sublayer(one[0]).layer is layer]
-        self._pending = [one for one in self._pending if one not in mine]
-        for one in mine:
-            self._finish(one, around=self._sublayer(one[0]))
+        pending, self._pending = self._pending, []
+        for one in pending:
+            around = self._sublayer(one[0])
+            if around.layer is layer:
+                self._finish(one, around)
+            else:
+                self._pending.append(one)
 
     def _sublayer(self, call: Call) -> Sublayer:
         found = self._watch.sublayers[call.module]
@@ -126,7 +129,7 @@ class ByRule:
         around: Sublayer | None,
         seen: Seen,
     ) -> LayerRecord:
-        query, key, value = call.query[item], call.key[item : item + 1], call.value[item : item + 1]
+        query, key, value = (wide(one[item : item + 1]) for one in (call.query, call.key, call.value))
         number = next(i for i, one in enumerate(self.seen) if one is seen)
         known: Surroundings | str
         if around is None:
@@ -135,7 +138,7 @@ class ByRule:
         else:
             known = self._surroundings(around, call, item, rows)
         return LayerRecord(
-            call.path, number, seen.cross, query[:, rows], repeated(key, call.query)[0][:, columns],
+            call.path, number, seen.cross, query[0][:, rows], repeated(key, call.query)[0][:, columns],
             repeated(value, call.query)[0][:, columns], weights[item][:, rows[:, None], columns],
             self._factors(number, weights.shape[1]), known, self._bar.update,
         )  # fmt: skip
@@ -153,7 +156,7 @@ class ByRule:
         watch, size = self._watch, len(call.query)
 
         def of(tensor: torch.Tensor) -> torch.Tensor:
-            return tensor.reshape(size, -1, tensor.shape[-1])[item, rows]
+            return wide(tensor.reshape(size, -1, tensor.shape[-1])[item, rows])
 
         projected = of(watch.gave[around.projection])
         written = projected if around.branch is None else of(watch.gave[around.branch])
@@ -173,8 +176,8 @@ class ByRule:
         from transformers import Cache
 
         many, size = len(heads), len(call.query)
-        full = heads.new_zeros(many, call.query.shape[2], *heads.shape[2:])
-        full[:, rows] = heads
+        full = call.value.new_zeros(many, call.query.shape[2], *heads.shape[2:])
+        full[:, rows] = heads.to(full)
 
         def answer(other: Call) -> torch.Tensor | None:
             return full if other.module is call.module else None
@@ -213,6 +216,11 @@ class ByRule:
             return torch.from_numpy(np.flatnonzero(real) if len(real) == count else np.arange(count))
 
         return of(seen.side, seen.queries), of("encoder" if seen.cross else seen.side, seen.keys)
+
+
+def wide(tensor: torch.Tensor) -> torch.Tensor:
+    """Half precision as float32: differences of what a model computed are taken, and should not be rounded once more."""
+    return tensor if tensor.dtype in (torch.float32, torch.float64) else tensor.float()
 
 
 def check_heads(heads: Any, name: str) -> None:

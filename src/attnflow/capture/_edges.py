@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 import torch
@@ -64,10 +64,14 @@ def chosen(edges: Any, residual: Any, heads: Any, **options: str | None) -> Choi
         name = edges if ":" in edges else ":".join([edges, *given.values()])
     if name in rules.variants() or hasattr(rule, "name"):
         check_heads(heads, name)
-    counts_residual = hasattr(rule, "residual")
-    if own and not counts_residual and name != "value_zeroing":
+    if own and not getattr(rule, "residual", False):
         residual = PAPER
-    if counts_residual and not own:
+    if (
+        not own
+        and is_dataclass(rule)
+        and not isinstance(rule, type)
+        and any(one.name == "residual" for one in fields(rule))
+    ):
         rule = replace(rule, residual=False)
     return Choice("attention", name, rule, residual, heads, bool(getattr(rule, "signed", False)))
 

@@ -52,7 +52,8 @@ class Watch:
     def _starts(self, layer: torch.nn.Module, arguments: tuple[Any, ...], keywords: Mapping[str, Any]) -> None:
         if not self.paused:
             self.called[layer] = arguments, keywords
-            self.came[layer] = arguments[0] if arguments else keywords["hidden_states"]
+            given = (*arguments, *keywords.values())
+            self.came[layer] = next(one for one in given if isinstance(one, torch.Tensor))
 
     def _ends(self, done: Done) -> Callable[[torch.nn.Module, Any, Any], None]:
         def ends(layer: torch.nn.Module, arguments: Any, result: Any) -> None:

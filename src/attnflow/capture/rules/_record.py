@@ -134,7 +134,10 @@ class LayerRecord:
     def _check(self, vectors: torch.Tensor, known: Surroundings) -> None:
         """Whether the heads' vectors add up to what the projection gave: else something lies between that nobody told."""
         made = torch.einsum("hqk,hkd->qd", self.weights.to(vectors), vectors) + self.bias.to(vectors)
-        room = 1e-3 + 16 * torch.finfo(self.value.dtype).eps
+        own = next(
+            (one.dtype for one in known.sublayer.projection.parameters() if one.is_floating_point()), self.value.dtype
+        )
+        room = 1e-3 + 16 * torch.finfo(own).eps
         if not torch.allclose(
             made, known.projected.to(made), rtol=room, atol=room * float(known.projected.abs().max())
         ):

@@ -23,7 +23,11 @@ class Edges(NamedTuple):
 
 
 class Rule(Protocol):
-    """A rule with a name. `residual`, where there is one, says whether it counts the residual connection itself."""
+    """A rule with a name.
+
+    `residual`, where there is one, says whether it counts the residual connection itself; as a field of a dataclass it can be
+    set to False, which is done where a residual is given.
+    """
 
     @property
     def name(self) -> str: ...

@@ -25,6 +25,7 @@ class ValueZeroing:
     """
 
     name: ClassVar[str] = "value_zeroing"
+    residual: ClassVar[bool] = True  # it counts, and cannot be left out
     signed: ClassVar[bool] = False
 
     def __call__(self, record: LayerRecord) -> Edges:
