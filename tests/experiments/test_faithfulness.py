@@ -213,7 +213,15 @@ def test_the_documents_show_the_numbers_of_the_results(name: str) -> None:
     root = Path(__file__).parents[2]
     page = (root / name).read_text(encoding="utf-8")
     table = (root / "experiments" / "results" / "faithfulness" / "methods.md").read_text(encoding="utf-8").splitlines()
-    beginnings = ("| map | encoder", "| rollout", "| flow,", "| flow |", "| random | 0", "| occlusion (not")
+    beginnings = (
+        "| map | encoder",
+        "| raw, residual none |",
+        "| rollout",
+        "| flow,",
+        "| flow |",
+        "| random | 0",
+        "| occlusion (not",
+    )
     rows = [line for line in page.splitlines() if line.startswith(beginnings)]
     assert len(rows) >= 7
     assert set(rows) <= set(table)
