@@ -26,7 +26,7 @@ def run(folder: Path, strict: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("case", CASES)
 def test_a_skip_fails_unless_the_list_knows_it(tmp_path: Path, case: str) -> None:
-    shutil.copy(HERE / "conftest.py", tmp_path)
+    shutil.copy(HERE / "strict_skips.py", tmp_path / "conftest.py")
     (tmp_path / "skips.txt").write_text("# none\n")
     (tmp_path / "test_it.py").write_text(CASES[case])
     (tmp_path / "test_other.py").write_text("def test_fine():\n    assert True\n")
