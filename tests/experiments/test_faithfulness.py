@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -22,14 +21,6 @@ from experiments.faithfulness import asked, measure, outranks, planted, question
 from experiments.faithfulness.__main__ import main  # noqa: E402
 from experiments.faithfulness.headline import headline  # noqa: E402
 from experiments.faithfulness.subjects import SMALL, by_name, subjects  # noqa: E402
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.mark.parametrize("name", planted.TASKS)

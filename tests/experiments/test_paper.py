@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -38,15 +37,6 @@ from tests.experiments import counting  # noqa: E402
 TEXTS = [sentence.text for sentence in figures.SENTENCES] + [
     f"{s.before} his her {s.after}".lower() for s in figure4.SENTENCES
 ]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    """More gain nothing on matrices this small, and wait for each other where a machine is busy."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -226,15 +225,6 @@ def test_a_nouns_determiner_follows_its_number() -> None:
 def test_rare_words_become_their_tags() -> None:
     row = Example(words("the flibble , which"), False, subject=1, tags=words("DT NN , WDT"))
     assert with_tags_for_rare(row, {"the": 0, "which": 1}, 10).words == words("the NN , which")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    """As `train` does: matrices this small gain nothing from a second one, and the weights stay the same."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")

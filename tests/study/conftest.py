@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import torch
 
 from tests.cli.tiny import build
+from tests.one_thread import one_thread as one_thread
 
 TEXTS = [
     "the old key to the cabinets",
@@ -16,14 +15,6 @@ TEXTS = [
     "the cabinet",
     "old old key are the to cabinets is",
 ]
-
-
-@pytest.fixture(autouse=True, scope="package")
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="session")

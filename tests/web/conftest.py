@@ -12,25 +12,17 @@ from typing import Any
 
 import httpx
 import pytest
-import torch
 import uvicorn
 
 from attnflow import web
 from attnflow.web._models import bundled
 from attnflow.web._serve import configured
 from tests.browser import painted
+from tests.one_thread import one_thread as one_thread
 
 TEXT = "The key to the cabinets"
 Open = Callable[..., Any]
 Serving = Callable[..., AbstractContextManager[httpx.Client]]
-
-
-@pytest.fixture(autouse=True, scope="package")
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="session")
