@@ -177,4 +177,5 @@ def test_ink_is_always_readable(share: float, is_signed: bool, theme: str) -> No
 
 
 def test_a_view_is_jsonable_whatever_came_in(graph: af.AttentionGraph) -> None:
-    json.dumps(render.document([af.raw(graph), af.rollout(graph)], graphs=graph, difference=True), allow_nan=False)
+    made = render.document([af.raw(graph), af.rollout(graph)], graphs=graph, difference=True)
+    assert set(json.loads(json.dumps(made, allow_nan=False))) == set(made)
