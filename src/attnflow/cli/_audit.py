@@ -11,8 +11,7 @@ from attnflow.cli import _options as options
 from attnflow.cli._data import read_data
 from attnflow.cli._evaluate import FORMS, baseline_names
 from attnflow.cli._model import folder_of, loading
-from attnflow.cli._output import option, outputs, write, write_text
-from attnflow.cli._say import console
+from attnflow.cli._output import option, outputs, write_report
 from attnflow.cli._types import Name, Residual, edge_names, method_names
 
 
@@ -86,13 +85,7 @@ def audit(ctx: click.Context, /, data: str, **given: Any) -> None:
     if given["by"] in baseline_names() and (given["edges"] or given["residual"] is not None):
         raise click.UsageError(f"--edges and --residual are for a method, and --by is {given['by']}.")
     found = _audited(data, given)
-    for one in chosen:
-        if one.path is None:
-            write_text(one, {"html": found.to_html, "md": found.to_markdown, "csv": found.to_csv, "json": found.to_json, "txt": found.to_text}[one.form]())  # fmt: skip
-        else:
-            write(one, found.save)
-    if not chosen:
-        console().print(found.to_text(), markup=False, soft_wrap=True)
+    write_report(found, chosen)
 
 
 def _audited(data: str, given: dict[str, Any]) -> Any:

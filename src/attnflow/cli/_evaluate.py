@@ -9,8 +9,8 @@ import click
 from attnflow.cli import _options as options
 from attnflow.cli._data import read_data
 from attnflow.cli._model import folder_of, loading
-from attnflow.cli._output import option, outputs, write, write_text
-from attnflow.cli._say import console, voice
+from attnflow.cli._output import option, outputs, write_report
+from attnflow.cli._say import voice
 from attnflow.cli._types import Heads, Name, Residual, edge_names
 
 FORMS = ("html", "md", "csv", "json", "txt")
@@ -106,13 +106,7 @@ def evaluate(ctx: click.Context, /, data: str, **given: Any) -> None:
         target = int(target)
     with loading(given["model"]), folder_of(given["model"]) as model:
         found = _measured(model, read.texts, target, given)
-    for one in chosen:
-        if one.path is None:
-            write_text(one, {"html": found.to_html, "md": found.to_markdown, "csv": found.to_csv, "json": found.to_json, "txt": found.to_text}[one.form]())  # fmt: skip
-        else:
-            write(one, found.save)
-    if not chosen:
-        console().print(found.to_text(), markup=False, soft_wrap=True)
+    write_report(found, chosen)
 
 
 def _measured(model: str, texts: list[str], target: Any, given: dict[str, Any]) -> Any:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from attnflow.cli._say import answer, voice
+from attnflow.cli._say import answer, console, voice
 from attnflow.errors import SaveError
 
 PICTURES = ("html", "png", "svg", "pdf")
@@ -108,6 +108,14 @@ def write_text(one: Output, text: str) -> None:
         answer(text)
     else:
         write(one, lambda path: write_atomically(path, lambda file: file.write(text.encode())))
+
+
+def write_report(found: Any, chosen: Sequence[Output]) -> None:
+    """A report of `study` in the forms that were asked for; without any, its tables are shown."""
+    for one in chosen:
+        write_text(one, found.forms[one.form]())
+    if not chosen:
+        console().print(found.to_text(), markup=False, soft_wrap=True)
 
 
 def as_json(content: Any) -> str:

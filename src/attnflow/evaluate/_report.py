@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 import os
@@ -13,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from attnflow.arrays import frozen
-from attnflow.artifacts import write_atomically
 from attnflow.errors import InvalidArgument, suggest
 from attnflow.evaluate._rows import Floats
+from attnflow.tables import aligned, comma_separated, finite, piped, save_as
 
 
 @dataclass(frozen=True)
@@ -125,11 +123,11 @@ class Report:
 
     def to_text(self) -> str:
         """For a terminal."""
-        return "\n\n".join(f"{title}\n{_aligned(table)}" for title, table in self._tables())
+        return "\n\n".join(f"{title}\n{aligned(table)}" for title, table in self._tables())
 
     def to_markdown(self) -> str:
         """For a page."""
-        return "\n\n".join(f"**{title}**\n\n{_piped(table)}" for title, table in self._tables()) + "\n"
+        return "\n\n".join(f"**{title}**\n\n{piped(table)}" for title, table in self._tables()) + "\n"
 
     def to_csv(self, which: str = "cells") -> str:
         """One row for each of the "cells" or the "differences"."""
@@ -138,11 +136,7 @@ class Report:
         rows = [_flat(item) for item in getattr(self, which)]
         names = [f.name for f in fields(Cell if which == "cells" else Difference)]
         names += ["effect", "verdict"] if which == "differences" else []
-        file = io.StringIO()
-        writer = csv.DictWriter(file, names, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-        return file.getvalue()
+        return comma_separated(rows, names)
 
     def to_json(self) -> str:
         """Everything but the single correlations; what is not a number is null."""
@@ -151,15 +145,11 @@ class Report:
             "cells": [_flat(cell) for cell in self.cells],
             "differences": [_flat(difference) for difference in self.differences],
         }
-        return json.dumps(_finite(content), indent=1, ensure_ascii=False)
+        return json.dumps(finite(content), indent=1, ensure_ascii=False)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the form that the file's ending names: .txt, .md, .csv (the cells) or .json."""
-        forms = {".txt": self.to_text, ".md": self.to_markdown, ".csv": self.to_csv, ".json": self.to_json}
-        ending = Path(path).suffix.lower()
-        if ending not in forms:
-            raise InvalidArgument(f"cannot tell the form of {path}." + suggest(ending, forms))
-        return write_atomically(path, lambda file: file.write(forms[ending]().encode()))
+        return save_as(path, {"txt": self.to_text, "md": self.to_markdown, "csv": self.to_csv, "json": self.to_json})
 
     def _tables(self) -> Iterable[tuple[str, list[list[str]]]]:
         share = f"{self.options.get('confidence', 0.95):.0%}"
@@ -191,23 +181,3 @@ def _flat(item: Cell | Difference) -> dict[str, Any]:
     if isinstance(item, Difference):
         row |= {"effect": item.effect, "verdict": item.verdict}
     return row
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _aligned(table: list[list[str]]) -> str:
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    return "\n".join(
-        "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in table
-    )
-
-
-def _piped(table: list[list[str]]) -> str:
-    rows = ["| " + " | ".join(row) + " |" for row in table]
-    return "\n".join([rows[0], "|" + "---|" * len(table[0]), *rows[1:]])

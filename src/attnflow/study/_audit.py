@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from attnflow import evaluate
-from attnflow.artifacts import write_atomically
 from attnflow.errors import InvalidArgument, suggest
 from attnflow.study._baselines import BASELINES
 from attnflow.study._reliance import Group, Reading, compared, readings, reliance
 from attnflow.study._subject import Subject
 from attnflow.study._ways import Floats, Way
 from attnflow.study._word_classes import word_class as by_lists
+from attnflow.tables import save_as
 
 KINDS = ("word list", "word class", "position", "special token", "word")
 
@@ -106,13 +106,14 @@ class Audit:
 
         return audit_page(self)
 
+    @property
+    def forms(self) -> dict[str, Callable[[], str]]:
+        """What it can be written as, by the endings of files."""
+        return {"html": self.to_html, "md": self.to_markdown, "csv": self.to_csv, "json": self.to_json, "txt": self.to_text}  # fmt: skip
+
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the form that the file's ending names."""
-        forms = {".txt": self.to_text, ".md": self.to_markdown, ".csv": self.to_csv, ".json": self.to_json, ".html": self.to_html}  # fmt: skip
-        ending = Path(path).suffix.lower()
-        if ending not in forms:
-            raise InvalidArgument(f"cannot tell the form of {path}." + suggest(ending, forms))
-        return write_atomically(path, lambda file: file.write(forms[ending]().encode()))
+        return save_as(path, self.forms)
 
 
 def audit(

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import html
-import io
 import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING
@@ -12,7 +10,8 @@ from typing import TYPE_CHECKING
 from attnflow.artifacts import jsonable
 from attnflow.study import _page
 from attnflow.study._reliance import EFFECTS
-from attnflow.study._tables import aligned, finite, number, piped
+from attnflow.study._tables import number
+from attnflow.tables import aligned, comma_separated, finite, piped
 
 if TYPE_CHECKING:
     from attnflow.study._audit import Audit, Move
@@ -91,11 +90,7 @@ def markdown(audit: Audit) -> str:
 def as_csv(audit: Audit) -> str:
     """Every group."""
     rows = [{**asdict(move), "verdict": move.verdict} for move in audit.moves]
-    file = io.StringIO()
-    writer = csv.DictWriter(file, list(rows[0]) if rows else [], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return file.getvalue()
+    return comma_separated(rows, list(rows[0]) if rows else [])
 
 
 def as_json(audit: Audit) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -13,9 +13,9 @@ import numpy as np
 
 from attnflow import evaluate
 from attnflow.arrays import frozen
-from attnflow.artifacts import write_atomically
 from attnflow.errors import InvalidArgument, suggest
 from attnflow.study._ways import Floats
+from attnflow.tables import save_as
 
 Key = tuple[str, str]  # (measure, replacement)
 
@@ -219,10 +219,11 @@ class Evidence:
 
         return evidence_page(self)
 
+    @property
+    def forms(self) -> dict[str, Callable[[], str]]:
+        """What it can be written as, by the endings of files."""
+        return {"html": self.to_html, "md": self.to_markdown, "csv": self.to_csv, "json": self.to_json, "txt": self.to_text}  # fmt: skip
+
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the form that the file's ending names."""
-        forms = {".txt": self.to_text, ".md": self.to_markdown, ".csv": self.to_csv, ".json": self.to_json, ".html": self.to_html}  # fmt: skip
-        ending = Path(path).suffix.lower()
-        if ending not in forms:
-            raise InvalidArgument(f"cannot tell the form of {path}." + suggest(ending, forms))
-        return write_atomically(path, lambda file: file.write(forms[ending]().encode()))
+        return save_as(path, self.forms)

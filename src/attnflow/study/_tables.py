@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 from collections.abc import Sequence
@@ -11,6 +9,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from attnflow.artifacts import jsonable
+from attnflow.tables import aligned, comma_separated, finite, piped
 
 if TYPE_CHECKING:
     from attnflow.study._evidence import Evidence, Key, Result
@@ -116,11 +115,7 @@ def markdown(evidence: Evidence) -> str:
 def as_csv(results: Sequence[Any]) -> str:
     """Dataclasses as rows."""
     rows = [asdict(one) for one in results]
-    file = io.StringIO()
-    writer = csv.DictWriter(file, list(rows[0]) if rows else [], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return file.getvalue()
+    return comma_separated(rows, list(rows[0]) if rows else [])
 
 
 def as_json(evidence: Evidence) -> str:
@@ -131,29 +126,6 @@ def as_json(evidence: Evidence) -> str:
         "results": [asdict(one) for one in evidence.results],
     }
     return json.dumps(finite(content), indent=1, ensure_ascii=False) + "\n"
-
-
-def finite(value: Any) -> Any:
-    """As JSON can hold it: what is not a number is null."""
-    if isinstance(value, dict):
-        return {key: finite(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def piped(table: Grid) -> str:
-    """A table in Markdown."""
-    rows = ["| " + " | ".join(row) + " |" for row in table]
-    return "\n".join([rows[0], "|" + "---|" * len(table[0]), *rows[1:]])
-
-
-def aligned(table: Grid) -> str:
-    """A table in columns."""
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in table
-    )
 
 
 def _listed(items: Sequence[str], most: int = 3) -> str:
