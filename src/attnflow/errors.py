@@ -14,8 +14,9 @@ Every message says what arrived, what was expected and what to do about it.
 
 from __future__ import annotations
 
+import contextlib
 import difflib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 
 
 class AttnflowError(Exception):
@@ -52,6 +53,17 @@ class MissingExtra(AttnflowError, ImportError):
     def __init__(self, what: str, *, extra: str | None = None, package: str | None = None) -> None:
         target = f'"attnflow[{extra}]"' if extra else str(package)
         super().__init__(f"{what} is not installed. Install it with: pip install {target}")
+
+
+@contextlib.contextmanager
+def needing(room: str, extra: str, packages: Collection[str]) -> Iterator[None]:
+    """Inside, a package of an extra that is not installed is a MissingExtra that says which room needs it."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] in packages:
+            raise MissingExtra(f"{error.name}, which {room} needs,", extra=extra) from None
+        raise
 
 
 def suggest(name: object, known: Iterable[str]) -> str:

@@ -68,7 +68,7 @@ class Picture(ReadOnly):
 
     def encoded(self, longest: int = 1024) -> tuple[bytes, str]:
         """As JPEG or PNG, whichever is smaller, no side longer than `longest`; and the media type."""
-        image = _pillow().fromarray(self.pixels)
+        image = pillow().fromarray(self.pixels)
         image.thumbnail((longest, longest))
         files = []
         for form, options in (("PNG", {"optimize": True}), ("JPEG", {"quality": 90})):
@@ -127,8 +127,8 @@ def _of_pil(image: Any) -> Pixels:
             return _of_array(_in_range(np.asarray(image)))
         if image.mode in ("RGBA", "LA", "PA", "La", "RGBa") or "transparency" in image.info:
             image = image.convert("RGBA")
-            ground = _pillow().new("RGBA", image.size, "white")
-            image = _pillow().alpha_composite(ground, image)
+            ground = pillow().new("RGBA", image.size, "white")
+            image = pillow().alpha_composite(ground, image)
         pixels: Pixels = np.asarray(image.convert("RGB"))
         return pixels
     except OSError as error:  # pillow reads pixels when they are asked for
@@ -188,7 +188,7 @@ def _opened(path: str | os.PathLike[str]) -> Any:
     from PIL import UnidentifiedImageError
 
     try:
-        return _pillow().open(path)
+        return pillow().open(path)
     except UnidentifiedImageError:
         raise InvalidArgument(f"{os.fspath(path)} is not an image that pillow can read.") from None
     except OSError as error:
@@ -202,13 +202,13 @@ def saved(pixels: Pixels, path: Path) -> bytes:
     if form is None:
         raise InvalidArgument(f"an image is written as {', '.join(forms)}; got {str(path)!r}.")
     file = io.BytesIO()
-    _pillow().fromarray(pixels).save(file, form, **({"quality": 92} if form in ("JPEG", "WEBP") else {}))
+    pillow().fromarray(pixels).save(file, form, **({"quality": 92} if form in ("JPEG", "WEBP") else {}))
     return file.getvalue()
 
 
 def decoded(content: bytes) -> Pixels:
     """The pixels of an encoded picture."""
-    pixels: Pixels = np.asarray(_pillow().open(io.BytesIO(content)).convert("RGB"))
+    pixels: Pixels = np.asarray(pillow().open(io.BytesIO(content)).convert("RGB"))
     return pixels
 
 
@@ -219,7 +219,8 @@ def has_pillow() -> bool:
     return find_spec("PIL") is not None
 
 
-def _pillow() -> Any:
+def pillow() -> Any:
+    """PIL.Image, or the error that says how to install it."""
     try:
         from PIL import Image
     except ImportError:

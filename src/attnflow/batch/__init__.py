@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from attnflow.errors import MissingExtra
+from attnflow.errors import needing
 
 if TYPE_CHECKING:
     from attnflow.batch._run import Summary, run
@@ -19,12 +19,8 @@ _HOMES = {"run": "_run", "Summary": "_run", "SCHEMA": "_schema"}
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    try:
+    with needing("attnflow.batch", "batch", ("pyarrow",)):
         return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    except ModuleNotFoundError as error:
-        if (error.name or "").split(".")[0] == "pyarrow":
-            raise MissingExtra("pyarrow, which attnflow.batch needs,", extra="batch") from None
-        raise
 
 
 def __dir__() -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from attnflow.errors import MissingExtra
+from attnflow.errors import needing
 
 if TYPE_CHECKING:
     from attnflow.capture import rules
@@ -64,12 +64,8 @@ def __getattr__(name: str) -> Any:
         return import_module(f"{__name__}.rules")
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    try:
+    with needing("attnflow.capture", "models", ("torch", "transformers")):
         return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    except ModuleNotFoundError as error:
-        if (error.name or "").split(".")[0] in ("torch", "transformers"):
-            raise MissingExtra(f"{error.name}, which attnflow.capture needs,", extra="models") from None
-        raise
 
 
 def __dir__() -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from attnflow.errors import MissingExtra
+from attnflow.errors import needing
 from attnflow.web._limits import Limits
 
 if TYPE_CHECKING:
@@ -24,12 +24,8 @@ _HOMES = {"Served": "_models", "app": "_app", "serve": "_serve"}
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    try:
+    with needing("attnflow.web", "app", ("starlette", "uvicorn", "anyio", "h11")):
         return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    except ModuleNotFoundError as error:
-        if (error.name or "").split(".")[0] in ("starlette", "uvicorn", "anyio", "h11"):
-            raise MissingExtra(f"{error.name}, which attnflow.web needs,", extra="app") from None
-        raise
 
 
 def __dir__() -> list[str]:

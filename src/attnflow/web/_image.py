@@ -7,7 +7,7 @@ import binascii
 import io
 from typing import Any
 
-from attnflow.errors import MissingExtra
+from attnflow.images import pillow
 from attnflow.web._limits import Limits
 from attnflow.web._refused import Refused
 
@@ -16,10 +16,7 @@ KINDS = ("PNG", "JPEG", "WEBP", "GIF", "BMP")
 
 def opened(content: str, limits: Limits) -> Any:
     """A PIL image. A file of a few bytes may claim to be enormous, so its size is looked at before its pixels."""
-    try:
-        from PIL import Image
-    except ImportError:
-        raise MissingExtra("pillow, which reads images,", package="pillow") from None
+    Image = pillow()
     try:
         file = io.BytesIO(base64.b64decode(content, validate=True))
         image = Image.open(file, formats=KINDS)

@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from attnflow.capture.rules._names import RESIDUAL_NAMES, RULES, split, variants
+from attnflow.errors import needing
 
 if TYPE_CHECKING:
     from attnflow.capture.rules._alti import Alti
@@ -36,7 +37,8 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    with needing("attnflow.capture", "models", ("torch", "transformers")):
+        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
 
 
 def __dir__() -> list[str]:
