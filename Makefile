@@ -3,7 +3,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 USE := .venv/.use
 DEV := .venv/.dev
-PIP := $(BIN)/pip install --quiet --constraint constraints.txt
+# The second pins what builds the package; an older pip, which does not know it, passes it over.
+PIP := PIP_BUILD_CONSTRAINT=constraints.txt $(BIN)/pip install --quiet --constraint constraints.txt
 export HF_HUB_OFFLINE ?= 1
 
 .PHONY: demo test check bench docs train scenes reproduce benchmark-faithfulness gallery weights clean release-check
