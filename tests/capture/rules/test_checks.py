@@ -22,6 +22,7 @@ from tests.capture.fingerprint import fingerprint
 from tests.capture.foreign import TimmViT, grown
 from tests.capture.rules.test_sums import sums_of
 from tests.capture.test_image_text import ARGUMENTS
+from tests.methods.test_relevance import Twin
 
 tf: Any = transformers  # whose classes are not typed
 
@@ -488,3 +489,27 @@ def test_cross_attention_alone(edges: str) -> None:
     assert (scores[12:, :12].sum(-1) > 0).all()
     off = scores[12:, 12:] - np.diag(np.diagonal(scores[12:, 12:]))
     np.testing.assert_allclose(off, 0, atol=1e-9)
+
+
+def test_relevance_of_an_encoder_and_a_decoder_is_that_of_the_eager_models_gradients() -> None:
+    """From the model's own attentions and autograd, through the equations one by one, to the whole map."""
+    model, arguments, target = zoo.build("BART"), zoo.one_of(zoo.keywords("BART"), 0), 33
+    found = graph(model, arguments, "chefer", residual=None, renormalise=False, target=target)
+    twin = zoo.eager_twin(model)
+    outputs = twin(**arguments, output_attentions=True, use_cache=False)
+    each = [
+        *outputs.encoder_attentions,
+        *itertools.chain(*zip(outputs.decoder_attentions, outputs.cross_attentions, strict=True)),
+    ]
+    gradients = torch.autograd.grad(outputs.logits[0, -1, target], each)
+    cams = [
+        torch.relu(one * gradient)[0].mean(0).detach().double().numpy()
+        for one, gradient in zip(each, gradients, strict=True)
+    ]
+    maps = Twin(5, 12)
+    for cam in cams[:3]:
+        maps.self_q(cam)
+    for own, cross in zip(cams[3::2], cams[4::2], strict=True):
+        maps.self_s(own)
+        maps.cross(cross, None)
+    np.testing.assert_allclose(af.relevance(found, levels=[-1]).scores[0], maps.whole, atol=1e-5)

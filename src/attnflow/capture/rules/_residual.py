@@ -21,7 +21,7 @@ def w_res(record: LayerRecord) -> torch.Tensor:
 
     mixing_i = Σ_{j≠i} Σ_h A[h, i, j] v_j^h W_O^h is what came from others, preserving_i = Σ_h A[h, i, i] v_i^h W_O^h + x_i what is
     the query's own, attention to itself included. So the level is r_i · (row i without its diagonal, divided by its
-    sum) + (1 − r_i) · I.
+    sum) + (1 − r_i) · I. (GlobEnc's released code leaves the diagonal in, and takes the ratio past both LayerNorms.)
     """
     parts = Parts.of(record, "none", residual=True)
     assert parts.own is not None
