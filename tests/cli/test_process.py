@@ -113,7 +113,7 @@ def test_completion_completes() -> None:
         return {line.partition(",")[2] for line in good(variables=words).splitlines()}
 
     assert completed("attnflow at") == {"attribute"}
-    assert completed("attnflow explain --method r") == {"raw", "rollout"}
+    assert completed("attnflow explain --method r") == {"raw", "relevance", "rollout"}
     assert completed("attnflow explain --edges g") == {"gradient"}
     assert "--top-k" in completed("attnflow explain --t")
 
