@@ -1,7 +1,7 @@
 """Is a row lost or doubled when a batch run is killed with −9, again and again?
 
 Every fiftieth row is poisoned in one of five ways. A run is killed at 20 random points, wherever it then is (loading, reading,
-explaining, writing), every fourth time only a worker at first. Then it is left to finish, and its rows are compared with those of
+explaining, writing), every fourth time a worker before it. Then it is left to finish, and its rows are compared with those of
 a run that nobody disturbed.
 
     python -m benchmarks.batch_kills [rows] [kills]        default: 10000 20
@@ -42,7 +42,11 @@ def main(rows: int, kills: int) -> None:
         )
         for number in range(kills):
             before = finished(place / "killed")
-            seconds = killed(command(corpus, place / "killed"), rng.uniform(0.05, 2) * first, worker=number % 4 == 3)
+            # Every other one comes to work before it is killed; else all would die loading, or one would finish.
+            wait = place / "killed" if number % 2 else None
+            seconds = killed(
+                command(corpus, place / "killed"), rng.uniform(0, 0.5 if wait else first), wait, worker=number % 4 == 3
+            )
             print(
                 f"kill {number + 1:>2} after {seconds:4.1f} s: parts {before:>3} → {finished(place / 'killed'):>3}",
                 flush=True,
@@ -66,16 +70,19 @@ def undisturbed(arguments: list[str], out: Path) -> tuple[float, float]:
     return first, time.perf_counter() - start
 
 
-def killed(arguments: list[str], seconds: float, *, worker: bool) -> float:
-    """Start a run and kill it after so long; with `worker`, one of its workers half-way."""
+def killed(arguments: list[str], delay: float, out: Path | None, *, worker: bool) -> float:
+    """Start a run and kill it so much later, or so long after it added to the parts in `out`; `worker`: with a worker killed before."""
+    start, before = time.perf_counter(), 0 if out is None else finished(out)
     with subprocess.Popen(arguments, stderr=subprocess.DEVNULL) as process:
-        time.sleep(seconds / 2)
+        while out is not None and finished(out) == before and process.poll() is None:
+            time.sleep(0.01)
+        time.sleep(delay / 2)
         others = family(process.pid)[1:]
         if worker and others:
             os.kill(others[0], signal.SIGKILL)
-        time.sleep(seconds / 2)
+        time.sleep(delay / 2)
         process.kill()
-    return seconds
+    return time.perf_counter() - start
 
 
 def finished(out: Path) -> int:

@@ -141,12 +141,14 @@ class _Process:
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**quiet, **os.environ, **variables}
         )
         self.row: int | None = None  # the one being explained, where each is announced
-        self._say(setting)
-        self._say(pickle.dumps(device))
         try:
+            self._say(setting)
+            self._say(pickle.dumps(device))
             self._hear("ready")
-        except EOFError:
-            raise self.died() from None
+        except BaseException as error:
+            died = self.died() if isinstance(error, EOFError) else error
+            self.kill()
+            raise died from None
 
     def ask(self, part: Part, *, careful: bool, deadly: set[int]) -> Finished:
         """Have a part explained; EOFError if the worker dies of it."""
