@@ -1,6 +1,6 @@
 """How many rows per second does the batch engine explain, and does its memory stay the same however long the input is?
 
-Sentences of about ten tokens, rollout at the top level, the bundled model (6 layers × 8 heads). A plain loop of af.explain beside
+Sentences of 15 tokens on average, rollout at the top level, the bundled model (6 layers × 8 heads). A plain loop of af.explain beside
 `attnflow batch run` with 1 and 2 workers, two threads instead of processes, and Ray on this machine. "Whole" counts from the start of the process,
 with Python and torch; "steady" from the first finished part to the last, which is what a long run has. Memory is that of all processes
 together, without the pages of libraries.
